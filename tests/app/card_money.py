@@ -1,4 +1,4 @@
-"""A session of Three Card Poker, deal by deal: the cards, and what each position must win or lose."""
+"""A session of Three Card Poker, deal by deal, with the cards and the result of each wager."""
 
 from typing import NamedTuple
 
@@ -12,7 +12,7 @@ BEFORE_THE_CARDS = {"ante": ANTE, "pair_plus": PAIR_PLUS, "side": SIDE}
 
 
 class Hand(NamedTuple):
-    """A position's cards, whether it folds, and what each wager wins or loses, in cents, by its rule."""
+    """A position's cards, whether it folds, and each wager's win or loss in cents, by rule id."""
 
     cards: str
     won: dict[str, int]
@@ -20,7 +20,7 @@ class Hand(NamedTuple):
 
 
 class Scene(NamedTuple):
-    """One deal: how it goes, the dealer's cards, and the positions."""
+    """One deal: its kind, the dealer's cards, and the positions."""
 
     kind: str
     dealer: str
@@ -28,7 +28,7 @@ class Scene(NamedTuple):
 
 
 NOTHING = Hand("Qh Jd Tc", {})
-"""A hand that would win well, in a deal that does not count: all stakes are returned."""
+"""A winning hand in a deal that does not count. All stakes are returned."""
 DEALS = (
     Scene(
         "plain",
@@ -86,16 +86,16 @@ DEALS = (
 )
 SEATS = tuple(DEALS[0].hands)
 CUT_OFF = 5
-"""The deal in which the power fails before every position has acted; it is void, and dealt again."""
+"""The deal during which the power fails, before every position has acted. It is void and dealt again."""
 
 
 def won(deals: int = len(DEALS)) -> int:
-    """Sum what all positions win and lose in the first deals."""
+    """Return the sum of all wins and losses in the first deals."""
     return sum(cents for deal in DEALS[:deals] for hand in deal.hands.values() for cents in hand.won.values())
 
 
 def feed() -> Feed:
-    """Play the session with a shoe and people; before every other deal the dealer calls No More Bets."""
+    """Play the session with a shoe and people. The dealer calls No More Bets before every other deal."""
     table = three_card.Simulation(1, directed=True)
     table.seats = list(SEATS)
     table.enter("seats", seats=SEATS)
@@ -114,7 +114,7 @@ def feed() -> Feed:
 
 
 class Punter:
-    """Bets on both positions, and plays the hands that do not fold."""
+    """A player who bets on both positions and plays the hands that do not fold."""
 
     def __init__(self) -> None:
         self._deal = -1
@@ -135,6 +135,6 @@ class Punter:
         ]
 
     def again(self, evening: Evening) -> None:
-        """Bet on the same deal again: it was void, and new cards are dealt."""
+        """Bet on the void deal again."""
         self._deal -= 1
         evening.bet("bets.opened")

@@ -1,4 +1,4 @@
-"""A fresh table for every test of the daemon."""
+"""Fixtures: a fresh table for every test of the daemon."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,14 +15,14 @@ from tests.app.rig import PATIENCE_S, Table
 
 @pytest.fixture(autouse=True)
 def patience(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Set the timeouts inside the test's own process to what a busy machine may need."""
+    """Set the timeouts in the test's process to values for a busy machine."""
     for module, limit in ((link, "TIMEOUT_S"), (running_module, "STOP_S"), (daemon_module, "STOP_S")):
         monkeypatch.setattr(module, limit, PATIENCE_S)
 
 
 @pytest.fixture
 def table(tmp_path: Path) -> Iterator[Table]:
-    """Return a craps table with its own folder; afterwards, stop whatever is still running on it."""
+    """Return a craps table with its own folder. Stop all its processes afterwards."""
     one = Table(tmp_path)
     yield one
     if one.process is not None:
@@ -31,7 +31,7 @@ def table(tmp_path: Path) -> Iterator[Table]:
 
 @pytest.fixture
 def house(tmp_path: Path) -> Iterator[HouseMaker]:
-    """Return a function that opens daemons in the test's own process; close each afterwards."""
+    """Return a function that opens daemons in the test's process. Close them afterwards."""
     made: list[House] = []
 
     def make(**settings: object) -> House:

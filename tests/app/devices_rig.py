@@ -1,4 +1,4 @@
-"""A daemon with real links and devices, and a virtual table behind pseudo-terminals, sped up."""
+"""A daemon with real links and devices, and a virtual table behind pseudo-terminals, in accelerated time."""
 
 import json
 import sys
@@ -32,21 +32,21 @@ NOBODY_SETTLES = "publish: {to: socket}\n"
 
 
 class _LateRow(msgspec.Struct):
-    """A reading that arrived too late, as the journal stores it."""
+    """A reading that arrived too late, in the journal's format."""
 
     reading: AnyReading
     behind_us: int
 
 
 class TableClock(SharedClock):
-    """The virtual table's clock, used as the daemon's clock."""
+    """The virtual table's clock as the daemon's clock."""
 
     def reach(self, now_us: int) -> None:
-        """Do nothing: this clock runs by itself."""
+        """Do nothing, because the clock runs independently."""
 
 
 class Evening:
-    """One table, its virtual hardware, and the daemon that runs it with all its threads."""
+    """A table, its virtual hardware, and the daemon with all its threads."""
 
     def __init__(
         self,
@@ -58,7 +58,7 @@ class Evening:
         mix: Mix | None = None,
         own: str = "",
     ) -> None:
-        """Prepare the table; `own` holds lines added to the shipped table file."""
+        """Prepare the table; `own` holds additional lines of the table file."""
         self.stories: list[Story] = []
         self.refused: list[str] = []
         self.ports = folder / "ports"
@@ -99,7 +99,7 @@ class Evening:
         return station
 
     def start(self) -> None:
-        """Switch everything on and wait until the table is unlocked."""
+        """Start the table and the daemon, and wait until the table is unlocked."""
         self._switch_s = sys.getswitchinterval()
         sys.setswitchinterval(SWITCH_S)
         self.daemon.open()
@@ -114,7 +114,7 @@ class Evening:
         return live is not None and live.core.view.state.lock == "unlocked"
 
     def stop(self) -> None:
-        """Stop the daemon in order, then switch the table off; calling this twice is harmless."""
+        """Stop the daemon in order, then switch the table off. A second call has no effect."""
         if self._stopping.is_set():
             return
         self.daemon.stop()
@@ -133,22 +133,22 @@ class Evening:
         until(lambda: len(self.faults) > before, lambda: f"{fault} at {device}; refused: {self.refused}")
 
     def well(self) -> bool:
-        """Return whether no fault is present and every device is up again."""
+        """Return whether no fault is present and every device is up."""
         missing = live_of(self.daemon).core.devices.missing(frozenset(self.settings.devices))
         return self.virtual.is_faultless and not missing
 
     @property
     def faults(self) -> list[Began]:
-        """Return the faults that occurred so far."""
+        """Return the faults that have occurred."""
         return [story for story in list(self.stories) if isinstance(story, Began)]
 
     @property
     def played(self) -> list[Played]:
-        """Return the attempts played so far, with what really happened."""
+        """Return the attempts played, with their ground truth."""
         return [story for story in list(self.stories) if isinstance(story, Played)]
 
     def effects(self) -> Iterator[Effect]:
-        """Yield the journal's contents: every outcome, what its verdict rests on, and what came too late."""
+        """Yield the effects in the journal: outcomes, their evidence, and late readings."""
         outcomes = iter(self.house.outcomes())
         for row in self.house.rows():
             if row.name == LATE and row.body is not None:

@@ -1,4 +1,4 @@
-"""A complete device type, as a driver module defines it: a box on a serial port that sends `cash open`."""
+"""A complete device type as a driver module defines it: a box on a serial port that sends `cash open`."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ class DoorBoxSettings:
 
 
 class DoorBox:
-    """The box: it is up while its port is open, and nothing is ever sent to it."""
+    """The box. It is up while its port is open, and receives no data."""
 
     def __init__(self, name: str, settings: DoorBoxSettings, _random_bytes: RandomBytes) -> None:
         self.name = name

@@ -1,4 +1,4 @@
-"""A daemon inside the test, driven turn by turn with a manual clock, or running all its threads."""
+"""A daemon inside the test, run step by step with a manual clock or with all its threads."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -25,7 +25,7 @@ NIGHT_US = 1_800_000_000_000_000
 
 
 class ManualClock:
-    """A clock that stands still until a reading arrives or the test sets it."""
+    """A clock that advances only at a reading's arrival or when the test sets it."""
 
     def __init__(self) -> None:
         self.us = 0
@@ -52,7 +52,7 @@ class ManualWallClock:
 
 @dataclass
 class House:
-    """One table in a folder, and the daemon on it."""
+    """One table in a folder, and its daemon."""
 
     folder: Path
     options: Options
@@ -61,7 +61,7 @@ class House:
     publish: PublishSettings = field(default_factory=lambda: PublishSettings(to="socket"))
     engine: EngineMaker | None = None
     settings: TableSettings | None = None
-    """The settings of the table's file, where they have been loaded already."""
+    """The settings of the table's file, if they have been loaded already."""
     daemons: list[Daemon] = field(default_factory=list)
 
     def open(self) -> Daemon:
@@ -115,7 +115,7 @@ def drain(daemon: Daemon) -> None:
 
 
 def play(daemon: Daemon, readings: list[AnyReading]) -> None:
-    """Post readings at their own times, then let a second pass after the last."""
+    """Post readings at their times, then advance one second."""
     for reading in readings:
         arrived = reading.t if reading.arrived is None else reading.arrived
         assert daemon.inlet.post(msgspec.structs.replace(reading, arrived=arrived))
@@ -125,7 +125,7 @@ def play(daemon: Daemon, readings: list[AnyReading]) -> None:
 
 
 def unlocked(daemon: Daemon) -> None:
-    """Let the self-test pass and the table be unlocked."""
+    """Complete the self-test and unlock the table."""
     drain(daemon)
     live_of(daemon).test()
     daemon.clock.reach(daemon.clock.now_us() + 500_000)

@@ -1,4 +1,4 @@
-"""A table that is killed again and again, and what must be true after each kill."""
+"""A table that is killed repeatedly, and the checks after each kill."""
 
 import random
 import threading
@@ -31,25 +31,25 @@ from controller.replay.source import decode_reading
 from tests.app.rig import Table, lines_of, tick, until
 
 GAP_US = 30_000_000
-"""The time between the last reading before a kill and the first one after it."""
+"""Time from the last reading before a kill to the first reading after it."""
 STEP = 40
-"""How many readings are fed at a time until an attempt is in progress."""
+"""Number of readings fed together until an attempt is in progress."""
 LOOKS = 500
-"""How often the file is polled before the daemon is asked whether there is more to come."""
+"""Number of polls of the file before each query to the daemon."""
 
 
 @dataclass
 class KilledTable:
-    """One table's runs, each ended by a kill."""
+    """The runs of one table, each ended by a kill."""
 
     table: Table
     evening: list[tuple[int, AnyReading]]
     seed: int
     links: list[bytes] = field(default_factory=list)
-    """The chain links as they were after the last kill."""
+    """The chain links after the last kill."""
     kills: int = 0
     cut_off: int = 0
-    """How many attempts were cut off by kills."""
+    """Number of attempts that kills have interrupted."""
     _fed: list[bytes] = field(default_factory=list)
     _place: int = 0
     _shift_us: int = 0
@@ -62,11 +62,11 @@ class KilledTable:
         return Path(self.table.name).stem
 
     def run_until_killed(self) -> None:
-        """Start, play for a while, kill the daemon at some point, and check what is left.
+        """Start, play for some time, kill the daemon, and check its files.
 
-        Of every three kills, the first happens during an attempt, the second at any point of play, and the
-        third either before play or at any point of it. Each waits for something that the daemon reports or
-        writes, never for a fixed time.
+        Of every three kills, the first happens during an attempt and the second at any point of play. The
+        third happens either before play or at any point of it. Each kill waits for a report or a write of the
+        daemon, never for a fixed time.
         """
         chance = random.Random(self.seed * 1000 + self.kills)
         kind = self.kills % 3
@@ -80,13 +80,13 @@ class KilledTable:
         self.check()
 
     def _kill_before_play(self, writes: int) -> None:
-        """Kill before play: the new session has been fed nothing, so its state follows from the last run."""
+        """Kill before any reading is fed. The state of the new session follows from the last run."""
         self.table.start(ready=False)
         self._wait_for_writes(writes, self.table.answers)
         self.table.kill()
 
     def _kill_in_attempt(self) -> None:
-        """Kill when the readings have left an attempt open, and the journal has recorded it."""
+        """Kill when the journal has recorded an open attempt."""
         self._begin_to_play()
         while not _in_flight(self.table.rows()):
             self.table.feed(self._next_lines(STEP))
@@ -94,7 +94,7 @@ class KilledTable:
         self.table.kill()
 
     def _kill_in_play(self, chance: random.Random) -> None:
-        """Kill while readings arrive, most often between a write and its commit."""
+        """Kill while readings arrive, usually between a write and its commit."""
         self._begin_to_play()
         lines = self._next_lines(chance.randrange(1, 700))
         feeder = threading.Thread(target=self.table.feed, args=(lines,), daemon=True)
@@ -111,7 +111,7 @@ class KilledTable:
         self._go_on_after_a_gap()
 
     def _wait_for_writes(self, count: int, all_written: Callable[[], bool]) -> None:
-        """Wait until the WAL was written `count` times, or until nothing is left to write."""
+        """Wait for `count` writes of the WAL, or until all writes are complete."""
         left, last = count, self._last_write()
 
         def written() -> bool:
@@ -132,14 +132,14 @@ class KilledTable:
         return (0, 0) if found is None else (found.st_size, found.st_mtime_ns)
 
     def _taken(self) -> bool:
-        """Return whether the core has taken everything it was fed, and the results are on the disk."""
+        """Return whether the core has processed every line, and the results are on the disk."""
         status = self.table.status()
         journal = status["journal"]
         assert isinstance(journal, dict)
         return status["table_time_us"] == self._last_us and journal["waiting"] == 0
 
     def close(self) -> int:
-        """Start once more and stop in order; return the exit code."""
+        """Start, stop in order, and return the exit code."""
         self.table.start()
         self._check_start()
         return self.table.terminate()
@@ -159,10 +159,10 @@ class KilledTable:
         self._check_state(rows, recovered)
 
     def _read(self) -> tuple[list[Row], Recovered]:
-        """Read the rows, and the state that is recovered from them.
+        """Return the rows and the state recovered from them.
 
-        While a helper process of the killed daemon is still reading, a commit that was cut off before it
-        appeared in the WAL's index stays invisible; it may become visible between the two reads.
+        A commit that was interrupted before it reached the WAL's index stays invisible while a helper process
+        of the killed daemon is still reading. It may become visible between the two reads.
         """
         place = JournalLocation(self.table.journal / "journal.db", self.table.journal / "journal.head")
         key = load_key(self.table.journal / "table.key").public
@@ -200,7 +200,7 @@ class KilledTable:
                 assert decode_outcome(row.body).id == f"{self.name}/{session}/{row.seq}"
 
     def _check_state(self, rows: list[Row], recovered: Recovered) -> None:
-        """Run the engine on what was fed: the journal holds its first outcomes, and the matching state."""
+        """Check the journal's state against an engine that is fed the same lines."""
         start = max(place for place, row in enumerate(rows) if row.name == SESSION_STARTED)
         unlocked = next((p for p in range(start, len(rows)) if rows[p].name == "table.unlocked"), None)
         if unlocked is None:
@@ -213,11 +213,10 @@ class KilledTable:
         )
 
     def _check_start(self) -> None:
-        """Check that whatever was in flight at the kill is under review, with the loss of power as its cause.
+        """Check that every attempt in flight at the kill is under review because of the power loss.
 
-        What the killed session wrote is only known after the next session has opened the journal: a commit
-        that was cut off before it appeared in the WAL's index is found by the next writer, and by no reader
-        before that.
+        The rows of the killed session are known only after the next session has opened the journal. Only a
+        writer finds a commit that was interrupted before it reached the WAL's index.
         """
         if not self.links:
             return
@@ -246,7 +245,7 @@ class KilledTable:
         self.table.unlock()
 
     def _next_lines(self, count: int) -> list[bytes]:
-        """Return at least the next `count` readings, and a tick that arrives on its own."""
+        """Return at least the next `count` readings, and a tick."""
         start = self._place
         end = min(start + count, len(self.evening))
         while end < len(self.evening) and self.evening[end][0] <= self.evening[end - 1][0] + 1:
@@ -268,7 +267,7 @@ class KilledTable:
 
 
 class _Model:
-    """The engine alone, given the lines that the daemon was fed."""
+    """The engine without a daemon, fed the daemon's lines."""
 
     def __init__(self, setup: Setup, lines: list[bytes]) -> None:
         self._session = Session(setup)
@@ -276,9 +275,9 @@ class _Model:
         self._readings: list[AnyReading] = [unlock, *(decode_reading(line) for line in lines)]
 
     def up_to(self, published: list[Outcome]) -> list[tuple[State, First]]:
-        """Return the state after these outcomes, and the states that follow it without a further outcome.
+        """Return the states that are possible after these outcomes.
 
-        The outcomes must be the engine's own.
+        The engine must publish the same outcomes.
         """
         said: list[Outcome] = []
         states = [(self._session.state(), self._session.first())]
@@ -308,7 +307,7 @@ def _setup_before(rows: list[Row]) -> Setup:
 
 
 def _start_of(rows: list[Row], session: int) -> int | None:
-    """Return the index of a session's first row; None if it is not there yet."""
+    """Return the index of a session's first row, or None before it is written."""
     for place, row in enumerate(rows):
         started = row.name == SESSION_STARTED and row.body
         if started and msgspec.json.decode(started, type=Identity).session == session:

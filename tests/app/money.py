@@ -1,4 +1,4 @@
-"""A session with money: a real daemon is fed readings, players bet over HTTP, and everything is settled."""
+"""A session with money: a fed daemon, players who bet over HTTP, and an engine that settles the wagers."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -31,21 +31,21 @@ KINDS = ("at_risk", "rake", "bonus_pot")
 TOKEN = "a secret of this test's own"
 Wager = dict[str, object]
 Punter = Callable[[str, int], list[Wager]]
-"""Returns the wagers to place after an outcome of this type, given how many were placed before."""
+"""Returns the wagers to place after an outcome of this type; the second argument counts earlier wagers."""
 Mishap = Callable[["Evening"], None]
 TICKS = "clock"
-"""A step that only advances time: two ticks, so that the first is processed when the second is taken."""
+"""The device of two ticks that only advance time. The second is read after the first is processed."""
 REST_US = 400_000
-"""After this long without a reading, nothing waits in the engine, neither to be ordered nor to be called."""
+"""Time without a reading after which no reading or call is pending in the engine."""
 TO_THE_END_US = 20_000_000
 JUDGED_US = 121_000
-"""Readings and inputs this old have been decided on: nothing earlier can still arrive."""
+"""Age at which readings and inputs are final, because no earlier one can still arrive."""
 
 
 class Part(NamedTuple):
-    """A part of a session: readings with their arrival times, and the outcomes that follow from them.
+    """A part of a session: readings with their arrival times, and the resulting outcomes.
 
-    `opens` is the number of readings and the number of outcomes at which the part has begun an attempt.
+    `opens` is the number of readings and of outcomes with which the part has begun an attempt.
     """
 
     feed: Feed
@@ -54,7 +54,7 @@ class Part(NamedTuple):
 
 
 def with_rests(feed: Feed) -> Iterator[tuple[int, AnyReading]]:
-    """Advance time to each rest, so that nothing of one part waits for the next."""
+    """Insert ticks at each rest, so that no part depends on the next part's readings."""
     ends = [arrived_us for arrived_us, _ in feed[1:]]
     for (arrived_us, reading), next_us in zip(feed, [*ends, NEVER_US], strict=True):
         yield arrived_us, reading
@@ -66,7 +66,7 @@ def with_rests(feed: Feed) -> Iterator[tuple[int, AnyReading]]:
 
 @dataclass
 class Evening:
-    """One table, its session of play, and its engine: in the daemon itself, or behind a broker."""
+    """A table, its session of play, and its engine inside the daemon or behind a broker."""
 
     folder: Path
     shipped: str
@@ -76,19 +76,19 @@ class Evening:
     length_mm: float | None = None
     broker: Mosquitto | None = None
     database: str = ""
-    """The URL of the engine's database; without it, the SQLite file beside the journal."""
+    """The URL of the engine's database; if empty, an SQLite file in the journal's folder."""
     mishaps: dict[int, Mishap] = field(default_factory=dict)
-    """What goes wrong before each part of the session, by the part's number."""
+    """The failures before each part of the session, by the part's number."""
     breaks: frozenset[str] = frozenset({"bets.opened"})
-    """The outcome types after which a part ends, as soon as the table is at rest."""
+    """The outcome types after which a part ends at the next rest."""
     breaks_at_once: frozenset[str] = frozenset({"bets.closed"})
     published: list[Outcome] = field(default_factory=list)
-    """The outcomes that the engine alone derives from the readings."""
+    """The outcomes that an engine session derives from the readings."""
     made: int = 0
     asked: int = 0
 
     def __post_init__(self) -> None:
-        """Write the table's file and its key, and make the database and a token."""
+        """Create the table's file and key, the database and a token."""
         self.journal = self.folder / "journal"
         self.journal.mkdir()
         new_key(self.journal / "table.key")
@@ -154,7 +154,7 @@ class Evening:
             assert self.service.terminate() == 0
 
     def start(self) -> None:
-        """Start the daemon, and let time run until it has unlocked itself."""
+        """Start the daemon and advance time until the table has unlocked itself."""
         self.table.start(watch=False)
         now_us = 0
 
@@ -172,7 +172,7 @@ class Evening:
         until(self.agree, "the engine to have settled all published outcomes")
 
     def happens(self, part: Part) -> None:
-        """Feed a part; wait until the table has published its outcomes and they are settled."""
+        """Feed a part, and wait until its outcomes are published and settled."""
         following = self.next_seq() + len(part.published)
         self.table.feed(lines_of(part.feed))
         self.published += part.published
@@ -185,7 +185,7 @@ class Evening:
         self.settled()
 
     def settled(self) -> None:
-        """Wait until everything that the table has decided is on the disk and settled."""
+        """Wait until all decided outcomes are on the disk and settled."""
 
         def written() -> bool:
             journal = self.status("journal")
@@ -201,7 +201,7 @@ class Evening:
         return self.table.status()[word]
 
     def next_seq(self) -> int:
-        """Return the number of the table's next outcome."""
+        """Return the sequence number of the table's next outcome."""
         following = self.table.status()["next"]
         assert isinstance(following, dict)
         assert isinstance(following["seq"], int)
@@ -228,7 +228,7 @@ class Evening:
             assert "balance" in answer, answer
 
     def _time_runs_while(self, asks: Callable[[], object]) -> object:
-        """Send a request, and advance time once the table has it: Play waits for anything earlier."""
+        """Send a request, and advance time after its arrival, because Play waits for earlier readings."""
         answers: list[object] = []
         heard = self._readings()
         asking = Thread(target=lambda: answers.append(asks()), daemon=True)
@@ -246,7 +246,7 @@ class Evening:
         return readings
 
     def ask(self, method: str, path: str, body: object = None) -> object:
-        """Send a request to the engine's API; return None if nothing answers."""
+        """Send a request to the engine's API; return None if the engine does not respond."""
         try:
             self.asked += 1
             return ask(self.port, method, path, body, token=TOKEN, key=f"k{self.asked}")[1]
@@ -271,7 +271,7 @@ class Evening:
         )
 
     def _played_apart(self) -> Iterator[Part]:
-        """Split the session into parts: each ends where bets close, or at rest after one of `breaks`."""
+        """Split the session into parts, which end when bets close or at a rest after one of `breaks`."""
         progress = OpenAttempts(First())
         part, due = Part([], []), False
         for arrived_us, reading in with_rests(self.feed):
@@ -295,7 +295,7 @@ class Evening:
     # --- what goes wrong ---
 
     def kill_table(self) -> None:
-        """Kill and restart the daemon while the table is at rest: earlier calls can't be corrected then."""
+        """Kill and restart the daemon at rest. Earlier calls can then no longer be corrected."""
         self._session = self._session_from(self._session.first(), self._session.state())
         self._kill()
 
@@ -304,16 +304,16 @@ class Evening:
         self.start()
 
     def cut_off(self) -> None:
-        """Kill the daemon during the attempt that the next part begins, and have that attempt ruled void.
+        """Kill the daemon during the next part's attempt, and void that attempt.
 
-        Play continues where the journal ends: it contains the inputs entered before the table was last at
-        rest, and the attempt is repeated. If bets reopen when a void attempt ends, the first reading of its
-        repetition closes them.
+        Play continues at the journal's end, which includes all inputs up to the last rest, and the attempt is
+        repeated. If bets reopen at the end of a void attempt, the first reading of the repetition closes
+        them.
         """
         part = self._next_part()
         assert part is not None
         feed, published, (readings, outcomes) = part
-        # A tick follows it: once that is taken, the journal has recorded that the attempt has begun.
+        # When the tick is processed, the journal has recorded the start of the attempt.
         tick_us = feed[readings - 1][0] + 1
         last = Switch(t=tick_us, dev=TICKS, name="tick", open=False)
         self.happens(Part([*feed[:readings], (tick_us, last)], published[:outcomes]))
@@ -335,19 +335,19 @@ class Evening:
             self._coming = [Part(feed[rest + 1 :], published[outcomes:])]
 
     def kill_engine(self) -> None:
-        """Kill the engine, and start it again."""
+        """Kill and restart the engine."""
         assert self.service is not None
         self.service.kill()
         self.service.start()
 
     def kill_broker(self) -> None:
-        """Kill the broker with its sessions, and start it again."""
+        """Kill and restart the broker; its sessions are lost."""
         assert self.broker is not None
         self.broker.kill()
         self.broker.start()
 
     def close(self) -> None:
-        """Stop and remove everything."""
+        """Stop all processes."""
         if self.table.process is not None:
             self.table.kill()
         if self.service is not None:

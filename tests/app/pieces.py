@@ -1,4 +1,4 @@
-"""A run's recordings, replayed offline."""
+"""Offline replays of a run's recordings."""
 
 from collections.abc import Iterator
 from hashlib import sha256
@@ -16,7 +16,7 @@ from controller.replay.source import Source
 
 
 def last_session(rows: list[Row]) -> tuple[Setup, list[Row]]:
-    """Return the last session's setup and the rows of its outcomes."""
+    """Return the setup of the last session and the rows of its outcomes."""
     start = max(place for place, row in enumerate(rows) if row.name == SESSION_STARTED)
     body = rows[start].body
     assert body is not None
@@ -25,9 +25,9 @@ def last_session(rows: list[Row]) -> tuple[Setup, list[Row]]:
 
 
 def replayed(folder: Path, setup: Setup) -> list[bytes]:
-    """Replay each recording of a session from its own header alone; return the bytes of the outcomes.
+    """Replay each recording of a session from its header, and return the bytes of the outcomes.
 
-    An attempt in flight where a recording is cut off goes to review: the next session publishes that.
+    An attempt in flight at the end of a recording goes to review, and the next session publishes the review.
     """
     published: list[bytes] = []
     for path in sorted(folder.glob(f"{setup.table}-{int(setup.session):06d}-*.jsonl.gz")):
@@ -46,7 +46,7 @@ def _power_lost(outcome: Outcome) -> bool:
 
 
 def recorded_hashes(path: Path) -> Iterator[str]:
-    """Return the hash of a recording's lines after each line."""
+    """Return the hash of a recording up to each line."""
     digest = sha256()
     with path.open("rb") as stream:
         for line in b"".join(Source(stream)).splitlines(keepends=True):
@@ -55,7 +55,7 @@ def recorded_hashes(path: Path) -> Iterator[str]:
 
 
 def recordings_named(rows: list[Row], folder: Path) -> bool:
-    """Return whether every row names an existing recording and its true hash at that point."""
+    """Return whether every row names an existing recording and its hash at that point."""
     known = {path.name: set(recorded_hashes(path)) for path in folder.glob("*.jsonl.gz")}
     for row in rows:
         if row.after is None:

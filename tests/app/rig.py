@@ -1,4 +1,4 @@
-"""A daemon in its own process, as a table runs it: fed through a FIFO, watched through its socket."""
+"""A daemon in its own process, fed through a FIFO and watched through its socket."""
 
 import errno
 import os
@@ -25,13 +25,13 @@ from controller.settings.places import config_home
 from tests.processes import Forked
 
 PATIENCE_S = 300.0
-"""How long a test waits for a condition before it treats the daemon as hung."""
+"""Time limit for a condition, in seconds, after which the daemon counts as hung."""
 Json = dict[str, object]
 encode = msgspec.json.Encoder().encode
 
 
 def until(fact: Callable[[], bool], what: str | Callable[[], str]) -> None:
-    """Poll a condition until it is true; on timeout, fail with what was awaited and what was last seen."""
+    """Poll until the condition is true; after the time limit, fail with a description of the wait."""
     pause = threading.Event()
     deadline = time.monotonic() + PATIENCE_S
     while not fact():
@@ -41,7 +41,7 @@ def until(fact: Callable[[], bool], what: str | Callable[[], str]) -> None:
 
 
 def lines_of(feed: Iterable[tuple[int, AnyReading]], shift_us: int = 0) -> list[bytes]:
-    """Encode readings as the daemon reads them, shifted in time."""
+    """Encode readings for the daemon's input, shifted in time."""
     return [
         encode(msgspec.structs.replace(reading, t=reading.t + shift_us, arrived=arrived + shift_us)) + b"\n"
         for arrived, reading in feed
@@ -54,7 +54,7 @@ def tick(t_us: int) -> bytes:
 
 
 def _says_ready(said: socket.socket) -> bool:
-    """Read the daemon's next message to systemd, if one comes soon; return whether it says READY."""
+    """Return whether the daemon's next message to systemd says READY; False if none arrives soon."""
     said.settimeout(1.0)
     with suppress(TimeoutError):
         return said.recv(4096).startswith(b"READY=1")
@@ -63,7 +63,7 @@ def _says_ready(said: socket.socket) -> bool:
 
 @contextmanager
 def _way_into(fifo: Path) -> Iterator[int]:
-    """Open a FIFO for one writer: no other code can close this descriptor while it writes.
+    """Open a FIFO for a single writer, and keep the descriptor open for the duration of the write.
 
     Raises:
         BrokenPipeError: no process has the FIFO open for reading.
@@ -82,23 +82,23 @@ def _way_into(fifo: Path) -> Iterator[int]:
 
 @dataclass
 class Table:
-    """One table's folder, and the daemon that currently runs on it."""
+    """A table's folder, and the daemon that is running in it."""
 
     folder: Path
     name: str = "craps"
     arguments: tuple[str, ...] = ("--data-time", "--no-self-test-devices", "--unlock", "person")
     environ: Mapping[str, str] = field(default_factory=dict)
     publish: str = "{to: socket}"
-    """Where outcomes go, as the table's file states it; nothing settles them unless the test does."""
+    """The `publish` setting of the table's file. By default only the test settles outcomes."""
     control: Path | None = None
     """The control socket, if it is outside the folder."""
     published: list[Json] = field(default_factory=list)
     """Every outcome line that a watcher received, over all runs."""
     anew: bool = False
-    """Each run is a new interpreter with its own hash seed, not a fork."""
+    """Whether each run is a new interpreter with its own hash seed, instead of a fork."""
     process: subprocess.Popen[bytes] | Forked | None = None
     _fifo: int | None = None
-    """Open both ways, so that the daemon's input does not end while nothing is being written."""
+    """Opened for reading and writing, so that the daemon's input does not end between writes."""
     _watcher: threading.Thread | None = None
 
     @property
@@ -113,7 +113,7 @@ class Table:
 
     @property
     def log(self) -> str:
-        """Return what the daemon wrote to standard error over all runs."""
+        """Return the daemon's messages on standard error over all runs."""
         return (self.folder / "log").read_text(encoding="utf-8")
 
     def command(self) -> list[str]:
@@ -137,7 +137,7 @@ class Table:
             return subprocess.Popen(command, env=environ, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
 
     def _file(self) -> str:
-        """Return a copy of the shipped table file with `publish` set, or the name itself without it."""
+        """Return a copy of the shipped table file with `publish` set, or the name if no such file ships."""
         shipped = config_home() / "tables" / f"{self.name}.yaml"
         if not shipped.exists():
             return self.name
@@ -146,7 +146,7 @@ class Table:
         return str(file)
 
     def start(self, *, watch: bool = True, ready: bool = True) -> None:
-        """Start the daemon; with `ready`, wait until it reports ready; then watch it."""
+        """Start the daemon; with `ready`, wait until it reports ready; with `watch` too, watch it."""
         assert self.process is None, "the daemon is already running"
         (self.folder / "in").unlink(missing_ok=True)
         os.mkfifo(self.folder / "in")
@@ -175,7 +175,7 @@ class Table:
         self._watcher.start()
         while not hearing.wait(0.01):
             if not self._watcher.is_alive():
-                return hearing.is_set()  # a busy machine's controller may not have answered in time
+                return hearing.is_set()  # the controller of a busy machine may not have responded in time
         return True
 
     def _listen(self, hearing: threading.Event) -> None:
@@ -192,7 +192,7 @@ class Table:
         return next(conversation(self.socket, request))
 
     def answers(self) -> bool:
-        """Return whether the daemon answers yet."""
+        """Return whether the daemon responds."""
         try:
             self.status()
         except OutOfReachError:
@@ -210,7 +210,7 @@ class Table:
         return self.ask(do="input", name=name, by=by, who="ann", **arguments)
 
     def unlock(self) -> None:
-        """Wait for the self-test, then unlock; the program may have been edited since the last run."""
+        """Wait for the self-test and unlock the table; the program may have been edited meanwhile."""
         refused = ""
 
         def unlocked() -> bool:
@@ -224,7 +224,7 @@ class Table:
         until(unlocked, lambda: f"the table to be unlocked; {refused}")
 
     def feed(self, lines: Iterable[bytes]) -> None:
-        """Write lines to the daemon as fast as it accepts them; lines unread when it is killed are lost."""
+        """Write lines as fast as the daemon accepts them. A kill loses the unread lines."""
         data = memoryview(b"".join(lines))
         deadline = time.monotonic() + PATIENCE_S
         with suppress(BrokenPipeError), _way_into(self.folder / "in") as fifo:
@@ -235,13 +235,13 @@ class Table:
                     data = data[os.write(fifo, data[:4096]) :]
 
     def kill(self) -> None:
-        """Kill the daemon as a power cut would, and read the outcomes it had still published."""
+        """Kill the daemon like a power cut, and read the outcomes that it had published."""
         assert self.process is not None
         self.process.kill()
         self._over()
 
     def terminate(self) -> int:
-        """Stop the daemon in order, as systemd does; return its exit code."""
+        """Stop the daemon in order, as systemd does, and return its exit code."""
         assert self.process is not None
         self.process.send_signal(signal.SIGTERM)
         return self._over()

@@ -1,4 +1,4 @@
-"""Kill tables again and again: `python -m tests.app.soak --kills 300 [--seed 1]`."""
+"""Kill tables repeatedly: `python -m tests.app.soak --kills 300 [--seed 1]`."""
 
 import argparse
 import sys
@@ -8,11 +8,11 @@ from pathlib import Path
 from tests.app.test_crash import craps, roulette
 
 EACH = 25
-"""How many kills one table goes through before the next table, with a different seed, replaces it."""
+"""Number of kills of one table before a table with another seed replaces it."""
 
 
 def main() -> int:
-    """Kill tables the requested number of times, and print what was checked."""
+    """Kill tables the requested number of times, and print the totals."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--kills", type=int, default=300, help="how many kills (default: 300)")
     parser.add_argument("--seed", type=int, default=1, help="the seed of the first table (default: 1)")

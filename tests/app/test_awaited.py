@@ -1,4 +1,4 @@
-"""An attempt that waits for a person is shown in the status, the headline, the lamp and to every watcher."""
+"""An attempt that waits for a person appears in the status, the headline, the lamp and every watch."""
 
 import socket
 from collections.abc import Iterator
@@ -180,7 +180,7 @@ def test_a_failed_sensor_test_outlives_restarts_until_that_sensor_passes(house: 
 
 
 def failed_tests(daemon: Daemon) -> list[tuple[str, str]]:
-    """Return the sensors whose tests failed, and what each test found."""
+    """Return the sensors whose tests failed, with the test results."""
     return [(fault.where, fault.found) for fault in daemon.faults.present if fault.code == "test_failed"]
 
 

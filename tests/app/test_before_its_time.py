@@ -1,4 +1,4 @@
-"""What players and watchers learn during a live spin and a live deal, over a real broker: nothing early."""
+"""Players and watchers learn nothing early during a live spin or deal, over a real broker."""
 
 import threading
 from collections.abc import Iterator, Sequence
@@ -28,21 +28,21 @@ TIMED = frozenset(kind.__struct_config__.tag for kind in TIMING)
 
 
 class Display:
-    """A players' display: it subscribes to the topics of one table that players may see."""
+    """A players' display, which subscribes to the public topics of one table."""
 
     def __init__(self, broker: Mosquitto, table: str) -> None:
         self.table = table
         self.seen: list[Json] = []
         self._subscribed = False
         self._topic = f"tables/{table}/players"
-        # The client runs only when a test polls it, so it must not have to send keep-alives.
+        # The client runs only while a test polls it, so it can't send keep-alives.
         settings = MqttSettings(host="localhost", port=broker.port, keepalive_s=3600)
         self._link = MqttLink(settings, "display", None)
         self._link.open()
         until(lambda: self._look() and self._subscribed, "the display to be subscribed")
 
     def types(self) -> list[object]:
-        """Return the type of each message so far, in order."""
+        """Return the type of each received message, in order."""
         self._look()
         return [message["type"] for message in self.seen]
 
@@ -90,7 +90,7 @@ def table(tmp_path: Path, broker: Mosquitto, display: Display) -> Iterator[Table
 
 
 def fed(table: Table, readings: Sequence[AnyReading], after_us: int = 0) -> None:
-    """Feed readings at their own times, then let time run on by `after_us`."""
+    """Feed readings at their times, then advance time by `after_us`."""
     table.feed(lines_of((reading.t, reading) for reading in readings))
     table.feed([tick(readings[-1].t + after_us)])
 
@@ -165,7 +165,7 @@ def test_R_SPIN_3_while_bets_are_open_the_timing_of_ball_and_rotor_is_not_publis
 
 
 def beams_in(log: Path) -> int:
-    """Count the ball passages in a recording; return 0 if the recording is not there yet."""
+    """Return the number of ball passages in a recording; 0 if the recording does not exist yet."""
     try:
         with open_log(str(log)) as recorded:
             return sum(isinstance(reading, BallBeam) for reading in recorded)
@@ -174,5 +174,5 @@ def beams_in(log: Path) -> int:
 
 
 def readings(heard: Sequence[Json]) -> list[Json]:
-    """Return the readings among the lines a watcher received."""
+    """Return the readings among a watcher's lines."""
     return [msgspec.convert(line["reading"], Json) for line in list(heard) if "reading" in line]

@@ -1,4 +1,4 @@
-"""What a plain MQTT client learns about an attempt that waits for a person when it connects meanwhile."""
+"""An MQTT client that connects during a review receives the attempt that waits for a person."""
 
 import subprocess
 import sys
@@ -29,7 +29,7 @@ def mosquitto(tmp_path: Path) -> Iterator[Mosquitto]:
 
 
 class Display:
-    """A client that knows the topic and nothing else."""
+    """A client that knows only the topic."""
 
     def __init__(self, port: int, topic: str = "tables/+/board") -> None:
         self._heard: Queue[bytes] = Queue()
@@ -44,7 +44,7 @@ class Display:
         return msgspec.json.decode(self.heard(), type=TableBoard).awaited
 
     def heard(self) -> bytes:
-        """Return the next message received."""
+        """Return the next message."""
         return self._heard.get(timeout=PATIENCE_S)
 
     def close(self) -> None:
@@ -123,7 +123,7 @@ def test_a_watcher_that_reconnects_after_a_kill_finds_the_attempt_that_was_cut_o
 
 
 def watched(table: Table) -> tuple[object, object]:
-    """Return the awaited attempt's state and reasons, from the first line that `tablectl watch` prints."""
+    """Return the awaited attempt's state and reasons from the first line of `tablectl watch`."""
     command = [
         sys.executable,
         "-m",
@@ -149,7 +149,7 @@ def test_a_table_stopped_in_order_leaves_the_status_stopped(table: Table, mosqui
 
 
 def status_at(port: int) -> TableStatus:
-    """Return the status that the broker holds, as a newly connected client receives it."""
+    """Return the broker's retained status, as a new client receives it."""
     display = Display(port, "tables/+/status")
     try:
         return msgspec.json.decode(display.heard(), type=TableStatus)
@@ -158,7 +158,7 @@ def status_at(port: int) -> TableStatus:
 
 
 def status_says(table: Table) -> object:
-    """Return the allowed inputs that the table's own status lists."""
+    """Return the allowed inputs in the table's status."""
     awaited = table.status()["awaited"]
     assert isinstance(awaited, dict)
     return awaited["may"]

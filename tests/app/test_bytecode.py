@@ -1,4 +1,4 @@
-"""Compiled copies: Python runs them without checking the source, so a planted one must be found."""
+"""Python runs compiled copies without checking the source, so the controller must find planted copies."""
 
 import importlib.util
 import marshal
@@ -42,7 +42,7 @@ def source(tmp_path: Path) -> Path:
 
 
 def plant(source: Path, mode: Flags = Flags.TIMESTAMP, optimize: int = 0) -> Path:
-    """Compile different code under a header that matches the source, as a planted copy."""
+    """Compile different code under a header that matches the source."""
     found, honest = source.stat(), source.read_bytes()
     source.write_text(EVIL, encoding="ascii")
     copy = py_compile.compile(str(source), optimize=optimize, invalidation_mode=mode, doraise=True)
@@ -60,7 +60,7 @@ def plant(source: Path, mode: Flags = Flags.TIMESTAMP, optimize: int = 0) -> Pat
 
 
 def what_runs(source: Path) -> str:
-    """Return the value that importing the module gives: 9 where a planted copy ran."""
+    """Return the value that importing the module produces: 9 for a planted copy."""
     words = (sys.executable, "-c", "import controller.pays; print(controller.pays.pays(1))")
     done = subprocess.run(words, cwd=source.parents[1], capture_output=True, text=True, check=True)
     return done.stdout.strip()
@@ -83,7 +83,7 @@ def test_a_copy_that_python_compiled_from_the_source_is_not_a_fault(
 
 
 def test_compiled_copies_of_this_program_match_its_sources() -> None:
-    """Check copies made by a real interpreter, whatever the sources contain."""
+    """The copies are those of a real interpreter."""
     place = place_of()
     names = [path for _, path in place.files() if path.suffix == ".py"][::12]
     assert [copy for path in names for copy in planted(path)] == []
@@ -163,7 +163,7 @@ def test_a_release_with_a_planted_copy_fails_its_verification(source: Path, sign
 
 @pytest.mark.live
 def test_the_controllers_check_runs_no_compiled_copy_and_its_finding_locks_the_table(signed: Path) -> None:
-    """This checkout is not a signed release: the check must say so, running from sources alone."""
+    """This checkout is not a signed release, and the check must say so without compiled copies."""
     words = (
         sys.executable,
         "-B",

@@ -1,4 +1,4 @@
-"""Card tables that lose power in each state of a deal and of a game: everything is as journaled, or void."""
+"""Card tables that lose power in any state resume from the journal, or void the deal."""
 
 import shutil
 from collections.abc import Callable
@@ -27,13 +27,13 @@ HANDS = (("1", "Qh Jd 2c"), ("2", "7s 7d 9h"), ("dealer", "3s Kc 8d"))
 PLAYS = says(30 * SECOND_US, "play", "player", seat="1")
 FOLDS = says(31 * SECOND_US, "fold", "player", seat="2")
 IN_HOLD = Switch(t=31_200_000, dev="console", name="bell", open=False)
-"""A fifth of a second after the last fold: the deal is decided, and its call is still held."""
+"""A fifth of a second after the last fold, when the deal is decided and its call is still held."""
 POWER_LOST = ["power_lost"]
 SHIPPED = Path(__file__).parents[2] / "config" / "tables"
 
 
 def power_cut(one: House, to: Path) -> House:
-    """Copy what is on the disk at this instant, as a power cut would leave it."""
+    """Copy the present state of the disk, which is the state after a power cut."""
     shutil.copytree(one.options.journal, to)
     return House(to, replace(one.options, journal=to))
 
@@ -78,7 +78,7 @@ def played(house: HouseMaker, table: str, readings: list[AnyReading]) -> tuple[H
 def started_again(one: House, tmp_path: Path) -> tuple[House, Daemon]:
     again = power_cut(one, tmp_path / "after the cut")
     daemon = again.open()
-    # The program may be edited while the test runs; that does not matter here.
+    # The program may have been edited while the test runs.
     daemon.approve_identity("technician", "ann")
     drain(daemon)
     return again, daemon
@@ -254,14 +254,14 @@ def happens(step: tuple[str, str | int | tuple[str, str | int]], t: int) -> list
 
 
 def goes_on(daemon: Daemon, step: tuple[str, str | int | tuple[str, str | int]], t: int) -> None:
-    """Play a step, and allow enough time for its consequences."""
+    """Play a step and allow enough time for its effects."""
     play(daemon, happens(step, t))
     daemon.clock.reach(t + 9 * SECOND_US)
     drain(daemon)
 
 
 def high_roller(folder: Path) -> str:
-    """Return the file of a High Roller table as long as the one in the simulated scenes."""
+    """Return the file of a High Roller table with the length of the simulated table."""
     shipped = (SHIPPED / "high-roller.yaml").read_text(encoding="utf-8")
     path = folder / "high-roller.yaml"
     path.write_text(shipped.replace("length_mm: 2400", f"length_mm: {TABLE.length_mm:g}"), encoding="utf-8")
@@ -278,7 +278,7 @@ def game_until(house: HouseMaker, tmp_path: Path, steps: int) -> tuple[House, Da
 
 
 def test_a_game_continues_after_a_cut_at_any_step(house: HouseMaker, tmp_path: Path) -> None:
-    """The button, the cards, the cards still due, who has left, the order and the pot are unchanged."""
+    """The button, the cards, the due cards, the eliminated players, the order and the pot are unchanged."""
     one, daemon = game_until(house, tmp_path, 0)
     for number, step in enumerate(GAME):
         goes_on(daemon, step, START_US + number * 10 * SECOND_US)
@@ -286,7 +286,7 @@ def test_a_game_continues_after_a_cut_at_any_step(house: HouseMaker, tmp_path: P
         assert state_of(daemon).high_roller == live_of(daemon).core._segment.session.state().high_roller
         again, after = started_again(one, tmp_path / str(number))
         assert before is not None
-        # A card that is due may have been pitched while the controller was off.
+        # A due card may have been pitched while the controller was off.
         owed = sum(before.owed.values())
         assert state_of(after).high_roller == to_json_values(before.replace(missed=owed))
         assert live_of(after).core.view.pending == ()
@@ -303,7 +303,7 @@ def test_a_game_continues_after_a_cut_at_any_step(house: HouseMaker, tmp_path: P
 def test_H_DEAL_1_after_a_card_pitched_during_a_power_cut_the_next_cards_are_not_assigned(
     house: HouseMaker, tmp_path: Path
 ) -> None:
-    """Seat 1's second card was not seen: seat 2's card must not be assigned to seat 1."""
+    """Seat 1's second card was not seen. Seat 2's card must not be assigned to seat 1."""
     one, _ = game_until(house, tmp_path, 6)
     again, after = started_again(one, tmp_path)
     at_us = START_US + 100 * SECOND_US

@@ -1,4 +1,4 @@
-"""The wall clock is a label: a step of hours locks the table and is reported; durations are unaffected."""
+"""A step of the wall clock by hours locks the table and is reported. Durations are unaffected."""
 
 from controller.app.clock import ClockStep, WallWatch, iso, system_wall
 from tests.app.house import NIGHT_US, HouseMaker, ManualWallClock, drain, live_of, unlocked

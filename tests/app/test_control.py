@@ -25,7 +25,7 @@ from tests.app.rig import PATIENCE_S, Json, until
 FAULTS = b'{"do":"faults"}\n'
 WATCH = b'{"do":"watch","topics":["lamps"]}\n'
 CLIENTS = RESERVED_SLOTS["root"] + SHARED_SLOTS
-"""As many connections as one user may have: the controller and these tests run as the same user."""
+"""Maximum number of connections of one user; the controller and these tests run as the same user."""
 
 
 def good(answer: Json) -> bool:
@@ -47,7 +47,7 @@ def test_a_watcher_that_sends_nothing_stays_connected() -> None:
 
 @pytest.fixture
 def path(house: HouseMaker, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """Return the control socket of a table; clients have as much time as a busy machine may need."""
+    """Return the control socket of a table whose clients have the time limits of a busy machine."""
     for module, limit in (
         (control_module, "FIRST_LINE_TIMEOUT_S"),
         (control_module, "LINE_TIMEOUT_S"),
@@ -62,7 +62,7 @@ def path(house: HouseMaker, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
 
 
 def connected(path: str) -> socket.socket:
-    """Connect as a client that has sent nothing yet."""
+    """Connect as a client that has not sent any bytes."""
     link = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     link.settimeout(PATIENCE_S)
     link.connect(path)
@@ -70,13 +70,13 @@ def connected(path: str) -> socket.socket:
 
 
 def asked(link: socket.socket, line: bytes = FAULTS) -> Json:
-    """Send one more request on this connection."""
+    """Send another request on this connection."""
     link.sendall(line)
     return msgspec.json.decode(link.makefile("rb").readline(), type=Json)
 
 
 def last_words(link: socket.socket) -> list[Json]:
-    """Read everything left on a client's connection."""
+    """Return the remaining answers on a client's connection."""
     answer: list[Json] = []
     with suppress(ConnectionResetError):  # data that the controller did not read
         answer.extend(msgspec.json.decode(line, type=Json) for line in link.makefile("rb"))

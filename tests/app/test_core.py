@@ -1,4 +1,4 @@
-"""The core, turn by turn: what is published and when, locks, overflow, cut-off attempts, and rotation."""
+"""The core, step by step: publication, locks, overflow, interrupted attempts, and rotation."""
 
 from threading import Thread
 
@@ -20,7 +20,7 @@ from tests.scenes import SECOND_US, says, throw
 
 
 def cut_off_in_flight(house: House) -> Daemon:
-    """Play until the dice are in the air, cut the power there, and start again."""
+    """Play until the dice are in the air, cut the power, and restart."""
     daemon = house.open()
     unlocked(daemon)
     for reading in throw(10 * SECOND_US)[:60]:
@@ -123,7 +123,7 @@ def test_an_unlock_accepted_by_the_socket_is_refused_if_a_door_opens_before_it_t
 
 
 def test_an_unlock_is_refused_while_the_state_of_a_door_is_unknown(house: HouseMaker) -> None:
-    """A board is up a moment before it reports the state of its switches."""
+    """A board comes up shortly before it reports its switches."""
     one = house(self_test_devices=True)
     daemon = one.open()
     devices = sorted(load_table("craps").devices)
@@ -314,7 +314,7 @@ def test_an_exception_in_the_core_is_a_fault_and_ends_the_daemon_with_exit_code_
 
 
 class GoingClock(ManualClock):
-    """A clock that, once started, advances a little each time it is read."""
+    """A clock that, once started, advances slightly at each reading of it."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -326,7 +326,7 @@ class GoingClock(ManualClock):
 
 
 def test_a_held_call_is_reported_before_an_orderly_stop(house: HouseMaker) -> None:
-    """The dice come to rest just before the stop: the machine's clock runs on until the call is made."""
+    """The dice come to rest just before the stop, and the clock runs until the call is made."""
     one, clock = house(), GoingClock()
     one.clock = clock
     daemon = one.open()

@@ -1,6 +1,6 @@
-"""A call corrected before a kill -9 and again after it: the accounts are as if the first call had been right.
+"""A call is corrected before and after a kill -9. The accounts are those of a correct first call.
 
-The daemon and its settlement engine run in one process, which is killed as soon as the ruling is answered.
+The daemon and its settlement engine run in one process, which is killed after the answer to the ruling.
 """
 
 from collections.abc import Iterator
@@ -27,7 +27,7 @@ FIRST_RULINGS = {
     "three-card": says(0, "set_card", "dealer", card="9d", seat="1", what="1 Jd"),
     "high-roller": says(0, "set_dice", "dealer", dice=[5, 5], what="1"),
 }
-"""These rulings are wrong too: each call is corrected once more after the kill."""
+"""Invalid first rulings; each call is corrected once more after the kill."""
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +38,7 @@ def cluster() -> Iterator[Cluster]:
 
 
 IN_SHORT = {("craps", "postgres"), ("high-roller", "sqlite")}
-"""The pairs that every test run covers; `make soak` covers the others too."""
+"""The pairs in every test run; `make soak` runs the others."""
 PAIRS = [
     pytest.param(
         game,
@@ -80,7 +80,7 @@ def test_a_correction_before_and_one_after_a_kill_leave_the_accounts_as_if_the_c
 
 
 def case_of(game: str) -> Case:
-    """Return the game's case; for the wheel, the right number comes from another simulated spin."""
+    """Return the game's case. The correct number at the wheel comes from another simulated spin."""
     if game != "roulette":
         case = CASES[game]()
         return replace(case, ruling=msgspec.structs.replace(case.ruling, what=_named_then(case.ruling)))
@@ -91,12 +91,12 @@ def case_of(game: str) -> Case:
 
 
 def _named_then(ruling: Input) -> str | None:
-    """Return what the second ruling replaces: the card that the first ruling set."""
+    """Return what the second ruling replaces, which is the first ruling's card if there is one."""
     return "1 9d" if ruling.name == "set_card" else ruling.what
 
 
 def killed(case: Case, first: Input, folder: Path, database: str) -> dict[str, int]:
-    """Play the wrong call, correct it, kill, correct it again, kill again; return every account."""
+    """Correct a wrong call, kill, correct it again, kill again; return every account."""
     folder.mkdir()
     length = dice.TABLE.length_mm if case.table == "high-roller" else None
     evening = Evening(folder, case.table, [], lambda _after, _made: [], length_mm=length, database=database)
@@ -137,7 +137,7 @@ def plays(evening: Evening, readings: list[AnyReading]) -> None:
 
 
 def rules(evening: Evening, ruling: Input) -> None:
-    """Enter a ruling; it is answered once it is on the disk."""
+    """Enter a ruling, whose answer follows the write to the disk."""
     arguments = {
         name: value
         for name, value in msgspec.to_builtins(ruling).items()

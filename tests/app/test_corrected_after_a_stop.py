@@ -1,4 +1,4 @@
-"""A call that is corrected before or after a power cut: the accounts are as if it had been right."""
+"""A call is corrected before or after a power cut. The accounts are those of a correct call."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -24,7 +24,7 @@ Bet = tuple[str, int, dict[str, object]]
 
 @dataclass(frozen=True)
 class Case:
-    """A game: the readings of a wrong call, the same with the right call, and the ruling that corrects it."""
+    """A game: the readings of a wrong call, those of the correct call, and the correcting ruling."""
 
     table: str
     wrong: list[AnyReading]
@@ -91,7 +91,7 @@ CASES = {"craps": craps, "roulette": roulette, "three-card": three_card, "high-r
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Cluster | None]:
-    """Return a PostgreSQL cluster, if PostgreSQL is installed."""
+    """Return a PostgreSQL cluster if PostgreSQL is installed."""
     one = None if BINARIES is None else Cluster()
     yield one
     if one is not None:
@@ -99,7 +99,7 @@ def cluster() -> Iterator[Cluster | None]:
 
 
 def opened(house: HouseMaker, case: Case) -> House:
-    """Make the case's table, as long as the one in the scenes and with automatic calls."""
+    """Create the case's table with the length of the simulated table and automatic calls."""
     made = house(table=case.table)
     settings = load_table(case.table)
     if settings.dice_table is not None:
@@ -109,7 +109,7 @@ def opened(house: HouseMaker, case: Case) -> House:
 
 
 def power_cut(house: House, daemon: Daemon, disk: Path) -> tuple[House, Daemon]:
-    """Cut the power, and start on what was on the disk."""
+    """Cut the power, and start from the state of the disk."""
     copy_at_rest(house.options.journal, disk)
     after = House(disk, replace(house.options, journal=disk), settings=house.settings)
     after.clock.reach(daemon.clock.now_us())
@@ -119,7 +119,7 @@ def power_cut(house: House, daemon: Daemon, disk: Path) -> tuple[House, Daemon]:
 
 
 def corrected(house: House, case: Case, disk: Path, *, cut_first: bool) -> list[Outcome]:
-    """Play the wrong call, correct it before or after a power cut, and return all outcomes."""
+    """Correct a wrong call before or after a power cut, and return all outcomes."""
     daemon = house.open()
     unlocked(daemon)
     start = daemon.clock.now_us()
@@ -141,7 +141,7 @@ def shifted(readings: list[AnyReading], by_us: int) -> list[AnyReading]:
 
 
 def accounts_of(published: list[Outcome], case: Case, url: str, folder: Path) -> dict[str, int]:
-    """Settle the outcomes with an engine; return every account."""
+    """Settle the outcomes and return every account."""
     folder.mkdir(exist_ok=True)
     table = SealedTable(case.table, key_in(folder), first_seq=published[0].seq)
     bank = Bank(url)
@@ -173,7 +173,7 @@ def test_a_correction_and_a_power_cut_leave_the_accounts_as_if_the_call_had_been
 
 
 def played_right(house: HouseMaker, case: Case, tmp_path: Path) -> list[Outcome]:
-    """Play the same at another table, where the first call is right."""
+    """Return the outcomes of another table whose first call is correct."""
     one = opened(house, case)
     one.options = replace(one.options, journal=tmp_path / "another", socket=tmp_path / "another.sock")
     daemon = one.open()
@@ -186,7 +186,7 @@ def played_right(house: HouseMaker, case: Case, tmp_path: Path) -> list[Outcome]
 
 
 def right_at_once(published: list[Outcome]) -> list[Outcome]:
-    """Put the ruling's number into the call and drop the ruling: the wheel can't be made to show a number."""
+    """Set the ruling's number in the call and remove the ruling."""
     rulings = [o for o in published if o.type == "spin.corrected"]
     if not rulings:
         return published

@@ -1,4 +1,4 @@
-"""A table killed at any instant loses no published outcome, guesses nothing, and continues to play."""
+"""A table killed at any instant keeps every published outcome, guesses nothing, and continues to play."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -11,25 +11,25 @@ from tests.app.rig import Table
 
 
 def craps(folder: Path, seed: int) -> KilledTable:
-    """A craps table whose shooters get warnings."""
+    """Return a craps table whose shooters get warnings."""
     _, feed, _ = dice.simulate(seed, {"valid": 6.0, "one_short": 3.0, "off_table": 1.0}, 12, rules="craps-v1")
     return KilledTable(Table(folder, name="craps-v1", anew=True), feed, seed)
 
 
 def roulette(folder: Path, seed: int) -> KilledTable:
-    """A roulette table that learns its wheel."""
+    """Return a roulette table that learns its wheel."""
     _, feed, _ = wheel.simulate(seed, {"valid": 3.0, "hop": 1.0}, 12, wheel=wheel.AMERICAN)
     return KilledTable(Table(folder, name="roulette", anew=True), feed, seed)
 
 
 def three_card_poker(folder: Path, seed: int) -> KilledTable:
-    """A Three Card Poker table."""
+    """Return a Three Card Poker table."""
     _, feed, _ = three_card.simulate(seed)
     return KilledTable(Table(folder, name="three-card", anew=True), feed, seed)
 
 
 def high_roller_12_005(folder: Path, seed: int) -> KilledTable:
-    """A High Roller table as long as the simulated one."""
+    """Return a High Roller table with the length of the simulated table."""
     _, feed, _ = high_roller.simulate(seed, games=4)
     shipped = Path(__file__).parents[2] / "config" / "tables" / "high-roller.yaml"
     table = folder / "high-roller.yaml"

@@ -1,4 +1,4 @@
-"""A command that stops reading, or whose terminal is gone: the daemon and all other clients continue."""
+"""A command that stops reading, or loses its terminal, does not stop the daemon or other clients."""
 
 import json
 import select
@@ -26,14 +26,14 @@ from controller.cli import input, link, main
 input.WAIT_S, link.TIMEOUT_S = {MAX_WAIT_S}, {PATIENCE_S}
 sys.exit(main.main())
 """
-"""A program that runs a command, which then waits for an answer for as long as any command may."""
+"""A program that runs a command with the maximum waiting time."""
 MANY = 30_000
-"""More lines than the pipe, the socket and the daemon's own backlog hold together."""
+"""More lines than the pipe, the socket and the daemon's backlog can hold together."""
 
 
 @pytest.fixture
 def started() -> Iterator[list[subprocess.Popen[str]]]:
-    """Collect processes; any still running at the end is killed."""
+    """Collect processes, and kill those still running at the end."""
     processes: list[subprocess.Popen[str]] = []
     yield processes
     for process in processes:
@@ -42,7 +42,7 @@ def started() -> Iterator[list[subprocess.Popen[str]]]:
 
 
 def tablectl(started: list[subprocess.Popen[str]], *words: str) -> subprocess.Popen[str]:
-    """Start a command with both its outputs in pipes that nothing reads yet."""
+    """Start a command whose output nobody reads yet."""
     command = [sys.executable, "-c", PATIENT, *words]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     started.append(process)
@@ -50,7 +50,7 @@ def tablectl(started: list[subprocess.Popen[str]], *words: str) -> subprocess.Po
 
 
 def has_printed(process: subprocess.Popen[str]) -> bool:
-    """Return whether any of its output can be read."""
+    """Return whether the process has printed any output."""
     assert process.stdout is not None
     return bool(select.select([process.stdout], [], [], 0)[0])
 
@@ -115,7 +115,7 @@ def test_a_hang_up_during_an_input_command_leaves_the_input_entered_once_and_com
         return table.status()["lock"] == "unlocked"
 
     until(unlocked, "the table to be unlocked")
-    # While dice are in flight, an input waits for any reading from before it.
+    # While dice are in flight, an input waits for earlier readings.
     released_us = next(ticks)
     table.feed(lines_of([(released_us, DieReleased(t=released_us, dev="cam", die=1, x=500.0, y=500.0))]))
     words = ("input", "lock", "the felt is torn", "--by", "supervisor", "--who", "ann")

@@ -1,4 +1,4 @@
-"""The daemon as a process: the commands that people use start it, query it, enter inputs, and stop it."""
+"""The daemon as a process: start, queries, inputs and stop, with the commands that people use."""
 
 import grp
 import json
@@ -22,7 +22,7 @@ from tests.app.rig import PATIENCE_S, Json, Table, lines_of, tick, until
 from tests.scenes import SECOND_US, throw
 
 MAKE_STRANGER = (
-    "import json, os, socket, sys;"  # while the interpreter's own files can still be read
+    "import json, os, socket, sys;"  # while the interpreter's files can still be read
     "os.setgroups([]); os.setgid(int(sys.argv[2])); os.setuid(65534); exec(sys.argv[1])"
 )
 STRANGER_ASKS = """
@@ -50,7 +50,7 @@ def kinds(table: Table) -> list[str]:
 def tablectl(
     capsys: pytest.CaptureFixture[str], table: Table, command: str, *arguments: str
 ) -> tuple[int, str]:
-    """Run a command against the table; return its exit code and what it printed."""
+    """Run a command against the table; return its exit code and its output."""
     where = (
         ("--journal", str(table.journal)) if command in ("journal", "recall") else ("--socket", table.socket)
     )
@@ -80,7 +80,7 @@ def test_the_commands_query_a_running_table(table: Table, capsys: pytest.Capture
     assert tablectl(capsys, table, "input", "no_roll", "do=settled")[0] == 2
     assert tablectl(capsys, table, "input", "set_dice", "three")[0] == 2
     with ThreadPoolExecutor() as meanwhile:
-        # The table's time follows the readings, and an input is decided on once time has passed it.
+        # The table's time follows the readings, and an input is decided once time has passed it.
         fed = meanwhile.submit(feed_once_entered, table, "set_dice")
         code, said = tablectl(capsys, table, "input", "set_dice", "5", "5", "--who", "ann")
         assert (code, said.partition(",")[0]) == (0, "Roll 1: 5-5")
@@ -127,7 +127,7 @@ def test_pictures_held_for_a_dispute_are_journaled_with_the_person_who_held_them
 
 
 def settled(capsys: pytest.CaptureFixture[str], table: Table, outcome_id: str, chain: str) -> tuple[int, str]:
-    """Acknowledge an outcome; repeat it while a slow disk makes the controller ask for that."""
+    """Acknowledge an outcome; repeat the command while a slow disk delays the controller."""
     said = [tablectl(capsys, table, "outbox", "--settled", outcome_id, chain)]
 
     def taken() -> bool:
@@ -215,7 +215,7 @@ def test_an_unknown_table_is_exit_code_2(table: Table, table_name: str) -> None:
 
 
 def test_at_the_end_of_standard_input_the_table_stops_once_the_throw_is_decided(table: Table) -> None:
-    """A file of readings, or a script, has ended: no further reading will come, so none is awaited."""
+    """The input is a finished file of readings or a script, so the table waits for no further reading."""
     table.arguments = ("--data-time", "--no-self-test-devices")
     words = ["-" if word == str(table.folder / "in") else word for word in table.command()]
     with (
@@ -228,7 +228,7 @@ def test_at_the_end_of_standard_input_the_table_stops_once_the_throw_is_decided(
 
         def unlocked() -> bool:
             nonlocal now_us
-            now_us += 1000  # the table's own request to unlock waits for time to pass it
+            now_us += 1000  # the table's request to unlock waits for time to pass it
             assert process.poll() is None, table.log
             assert process.stdin is not None
             process.stdin.write(tick(now_us))
@@ -277,14 +277,14 @@ def test_systemd_is_notified_that_all_threads_run_and_of_the_stop(table: Table) 
 
 @pytest.fixture
 def open_folder() -> Iterator[Path]:
-    """Return a folder that every user can enter; pytest's own folders are closed to others."""
+    """Return a folder that every user can enter, unlike pytest's folders."""
     with tempfile.TemporaryDirectory(dir="/tmp") as folder:
         Path(folder).chmod(0o711)
         yield Path(folder)
 
 
 def stranger_asks(table: Table, request: Json, group: int = 65534) -> Json:
-    """Send a request as a user in this group; by default the group is none of the table's."""
+    """Send a request as a user of this group, by default a group unknown to the table."""
     asks = STRANGER_ASKS % (table.socket, request)
     done = subprocess.run(
         [sys.executable, "-c", MAKE_STRANGER, asks, str(group)],

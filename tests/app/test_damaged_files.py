@@ -1,7 +1,7 @@
-"""Each file of a table's folder is emptied, cut, overwritten, replaced or removed: the fault names it.
+"""Each file of a table's folder is emptied, cut, overwritten, replaced or removed, and a fault names it.
 
-With the file restored, the fault clears. A file on which nothing depends does not matter. No outcome and no
-money is lost in any case.
+The fault clears when the file is restored. Damage to an unimportant file is ignored. No outcome and no money
+is lost.
 """
 
 import shutil
@@ -27,13 +27,13 @@ HARMLESS = {
     "journal.db.lock": {"empty", "half", "overwritten", "gone"},
     "journal.head": {"half"},
 }
-"""Damage that needs no fault: to the lock file's number, or to the older of two records."""
+"""Harmless damage: to the lock file's number, or to the older of two records."""
 RECORDING = "recordings"
-"""No published outcome depends on a recording: each outcome's evidence is in the journal."""
+"""No published outcome depends on a recording, because the journal holds each outcome's evidence."""
 
 
 def table_in(folder: Path) -> House:
-    """Return a table with its engine in its own process, and its files in this folder."""
+    """Return a table with its files in this folder and its engine in its own process."""
     one = House(folder, Options(journal=folder / "journal", socket=folder / "control", table="craps"))
     one.options = replace(one.options, self_test_devices=False)
     one.engine = lambda asked: EmbeddedEngine(asked, lambda: 0, lambda: "0" * 32)
@@ -69,7 +69,7 @@ class Evening:
 
     @property
     def files(self) -> list[Path]:
-        """Return every file left, by its place in the folder; files that SQLite recreates are left out."""
+        """Return the files by their paths in the folder, except those that SQLite recreates."""
         left = (
             path
             for path in (self.folder / "journal").rglob("*")
@@ -106,7 +106,7 @@ def damage(file: Path, how: str) -> None:
 
 
 def started(folder: Path) -> tuple[House, list[str]]:
-    """Start a table as far as its files allow; return what is wrong."""
+    """Start a table as far as its files allow; return the faults."""
     one = table_in(folder)
     daemon = one.open()
     if daemon.live is not None:

@@ -1,4 +1,4 @@
-"""A table's file names its hardware: all mistakes are reported at once, each with its line and remedy."""
+"""The hardware in a table's file. All mistakes are reported together, each with its line and remedy."""
 
 import sys
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Commands to devices: lamps at once and after a reconnect, the buzzer for a void, a void to its wheel."""
+"""Commands to devices: lamps, also after a reconnect; the buzzer for a void; a void to its wheel."""
 
 from collections.abc import Callable, Mapping
 
@@ -18,7 +18,7 @@ FULL = 3
 
 
 class Bench:
-    """A station without links: work requested of a device is done at once."""
+    """A station without links that does all work immediately."""
 
     def __init__(self, *devices: AttachedDevice) -> None:
         self.turns = 0
@@ -30,7 +30,7 @@ class Bench:
         self.hear = hear
 
     def stop(self, timeout_s: float) -> bool:
-        """End at once."""
+        """End immediately."""
         return timeout_s > 0
 
     def run_on(self, name: str, work: Work) -> None:
@@ -63,12 +63,12 @@ class Board:
 
     @property
     def lamps(self) -> dict[str, str]:
-        """Return the lamps it was commanded to show."""
+        """Return the commanded lamps."""
         return {fields["name"]: fields["shows"] for verb, fields in self.published if verb == "lamp"}
 
 
 class Wheel:
-    """A smart wheel."""
+    """A smart wheel that counts void commands."""
 
     name = "wheel"
 

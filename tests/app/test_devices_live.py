@@ -1,4 +1,4 @@
-"""A table with real links and devices: no false outcome, every fault named, the same bytes in a replay."""
+"""A table with real links and devices: no false outcome, every fault named, and an identical replay."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -31,19 +31,19 @@ PLAYED_BY = {
 }
 WHAT_TO_DO = tuple(DEVICE_FAULTS[code].do for code in ("unplugged", "no_port"))
 LAST_WORD_US = 12_000_000
-"""An attempt's call or review is published within this time after its end."""
+"""Maximum time from the end of an attempt to its call or review."""
 OWN = "max_lateness_ms: 150\n"
-"""The changes that this table makes to its rule set, which a recording must contain."""
+"""The table's change to its rule set, which a recording must contain."""
 
 
 def unwrapped(text: str) -> str:
-    """Return text for people as one line."""
+    """Return a wrapped text as one line."""
     return " ".join(text.split())
 
 
 @pytest.fixture
 def evening(tmp_path: Path) -> Iterator[Maker]:
-    """Return a function that starts virtual sessions; each is switched off at the end."""
+    """Return a function that starts virtual sessions. Switch them off at the end."""
     made: list[Evening] = []
 
     def make(table: str, **settings: object) -> Evening:

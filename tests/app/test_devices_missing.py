@@ -1,4 +1,4 @@
-"""The self-test waits for the devices that the table's file names, and reports which is missing and why."""
+"""The self-test waits for the devices in the table's file, and reports each missing device."""
 
 from controller.app.devices import FREE_AFTER_US, STUCK_AFTER, SWITCHES_WITHIN_US
 from controller.app.running import DEVICES_WITHIN_US
@@ -116,7 +116,7 @@ def test_late_readings_are_reported_with_the_newest_figures(house: HouseMaker) -
 
 
 def test_a_stuck_button_locks_the_table_until_it_is_released(house: HouseMaker) -> None:
-    """Nobody calls these No Rolls: they must not void one throw after another."""
+    """Nobody calls these No Rolls, so they must not void the following throws."""
     daemon = house().open()
     unlocked(daemon)
     start = daemon.clock.now_us()

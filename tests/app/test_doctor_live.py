@@ -1,4 +1,4 @@
-"""`tablectl doctor` on a running daemon: what it finds, and that no secret gets into the archive."""
+"""`tablectl doctor` on a running daemon: its findings, and an archive without secrets."""
 
 import json
 import tarfile

@@ -1,4 +1,4 @@
-"""`tablectl explain` and `tablectl cut` on the journal and the recording that a daemon left."""
+"""`tablectl explain` and `tablectl cut` on a daemon's journal and recording."""
 
 import json
 from pathlib import Path
@@ -35,7 +35,7 @@ def played(house: HouseMaker) -> House:
 
 
 def journal_of(one: House) -> list[str]:
-    """Return the option that names its journal."""
+    """Return the option that names the table's journal."""
     return ["--journal", str(one.options.journal)]
 
 

@@ -1,4 +1,4 @@
-"""The catalogue of faults: every code is in it, says what to do, and is documented."""
+"""The catalogue of faults contains every code, with a remedy and documentation."""
 
 import io
 import re
@@ -49,7 +49,7 @@ PLACEHOLDER = re.compile(r"[A-Z]+")
 
 @pytest.mark.parametrize("code", sorted(CATALOGUE))
 def test_a_remedy_names_only_commands_and_pages_that_ship(code: str) -> None:
-    """A command with options that it has, a page that exists, or a target of the Makefile."""
+    """Every command, option, page and Makefile target in a remedy exists."""
     says = " ".join(CATALOGUE[code][:-1])
     for command, *words in (match.split() for match in WORDS.findall(says)):
         assert command in COMMANDS

@@ -44,7 +44,7 @@ def running_camera(folder: Path, socket_path: Path, source: Path) -> subprocess.
 
 
 def shipped_table(folder: Path, devices: str = "") -> Path:
-    """Write the shipped craps table with plain walls, as in the video, and with these devices."""
+    """Write the shipped craps table with the video's plain walls and with these devices."""
     text = (config_home() / "tables" / "craps.yaml").read_text(encoding="utf-8")
     head, _, rest = text.replace("wall_relief_mm: 12 ", "wall_relief_mm: 0 ").partition("\ndevices:")
     shipped, _, below = rest.partition("\nswitches:")
@@ -71,7 +71,7 @@ def named(journal: Path) -> dict[str, tuple[str, ...]]:
 
 
 def heard(folder: Path, source: Path) -> list[AnyReading]:
-    """Return the readings that a table's device makes of the lines sent by the camera's process."""
+    """Return the readings that a table's device derives from the lines of the camera's process."""
     path = folder / "cam.sock"
     with socket.socket(socket.AF_UNIX) as table:
         table.bind(str(path))
@@ -176,7 +176,7 @@ WALL = """
 
 
 def state_of(control: Path) -> str:
-    """Return the lock state that the table reports."""
+    """Return the table's lock state."""
     status = next(conversation(str(control), {"do": "table"}))["floor"]
     assert isinstance(status, dict)
     return str(status.get("lock"))
@@ -250,7 +250,7 @@ def outcomes_of(journal: Path) -> list[str]:
 
 
 def test_a_camera_killed_during_a_throw_causes_no_call_and_the_next_throw_is_seen(tmp_path: Path) -> None:
-    """The interrupted throw neither counts nor is void: a person rules, and play continues."""
+    """The interrupted throw neither counts nor is void. A person rules on it, and play continues."""
     source, journal = tmp_path / "throw.avi", tmp_path / "journal"
     film(source, 6, 3)
     with live_table(tmp_path) as control:

@@ -1,4 +1,4 @@
-"""A client floods the control socket: play continues, and the flood leaves only a few journal rows."""
+"""A client floods the control socket. Play continues, and the flood adds only a few journal rows."""
 
 import grp
 import os
@@ -41,7 +41,7 @@ from tests.publish.house import pinned
 from tests.scenes import SECOND_US, throw
 
 AT_ONCE = Rate(1e9, 1e9)
-"""With rate limits disabled: the remaining limits must be enough by themselves."""
+"""Without rate limits, so that the other limits are tested alone."""
 FLOOD = 8_000
 OUTSIDER = Peer(4711, 4711, "guest", frozenset())
 STAFF = Peer(4712, 4712, "dealer", frozenset({"staff"}))
@@ -70,7 +70,7 @@ class At:
         self.control.start()
 
     def flood(self, peer: Peer, line: bytes, count: int = FLOOD) -> list[Json]:
-        """Send this line `count` times in one go, and read every answer."""
+        """Send this line `count` times together, and return every answer."""
         self.patch.setattr(control_module, "peer_of", lambda *_: peer)
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as link:
             link.settimeout(PATIENCE_S)
@@ -83,7 +83,7 @@ class At:
         return answers
 
     def used(self) -> list[Json]:
-        """Return the rows that record who did what."""
+        """Return the rows that record deeds and their authors."""
         drain(self.daemon)
         rows = [row for row in self.house.rows() if row.name == "control.used"]
         return [msgspec.json.decode(row.body or b"", type=Json) for row in rows]
@@ -139,7 +139,7 @@ def test_acknowledgements_of_unpublished_outcomes_leave_a_few_rows(at: At) -> No
 
 
 def test_alternating_unreadable_and_forged_answers_leave_a_few_rows(at: At) -> None:
-    """Each begins or ends a fault: with a row for each, 8,000 of them would fill the journal's queue."""
+    """Each begins or ends a fault. With a row for each, 8,000 of them would fill the journal's queue."""
     unlocked(at.daemon)
     settings = MqttSettings(host="127.0.0.1")
     alarm = FaultAlarm(at.daemon.faults)
@@ -174,7 +174,8 @@ def test_a_fault_that_begins_and_ends_many_times_between_two_core_turns_leaves_a
 def test_inputs_from_staff_leave_room_in_the_inlet_for_readings(at: At) -> None:
     """While the core is suspended, excess inputs are refused, and no reading is lost.
 
-    Their rows fit into the journal's queue, however slow the disk; more inputs need the rate limits.
+    Their rows fit into the journal's queue even with a slow disk. Only the rate limits protect against more
+    inputs.
     """
     unlocked(at.daemon)
     answers = at.flood(STAFF, b'{"do":"input","name":"no_roll","by":"boxperson"}\n', 2_000)
@@ -190,7 +191,7 @@ def test_inputs_from_staff_leave_room_in_the_inlet_for_readings(at: At) -> None:
 
 
 class PauseRecorder:
-    """Replaces the control socket's pause: records how long a client would have to wait, and never waits."""
+    """A replacement for the control socket's pause that records the pauses without waiting."""
 
     def __init__(self) -> None:
         self.waits_s: list[float] = []
@@ -207,7 +208,7 @@ class PauseRecorder:
 
 
 class Still:
-    """A clock that stands still: all lines arrive at the same time."""
+    """A clock that stands still, so that all lines arrive at the same time."""
 
     def now_us(self) -> int:
         return 1
@@ -232,7 +233,7 @@ LONG = (
 def test_a_request_is_charged_by_the_work_it_causes(
     house: HouseMaker, monkeypatch: pytest.MonkeyPatch, line: bytes, count: int, at_least_s: float
 ) -> None:
-    """Without this, 200 lines a second of 64 KB each, full of escapes, would take the whole processor."""
+    """Otherwise 200 lines a second of 64 KB each, full of escapes, would take the whole processor."""
     one = house()
     daemon = one.open()
     monkeypatch.setattr(daemon, "monotonic", Still())
@@ -254,7 +255,7 @@ def test_a_request_is_charged_by_the_work_it_causes(
 def test_a_user_who_connects_too_fast_is_refused_before_a_thread_is_started(
     house: HouseMaker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Without this, thousands of connections a second would each be looked up and given a thread."""
+    """Otherwise thousands of connections a second would each be looked up and get a thread."""
     one = house()
     daemon = one.open()
     looked_up: list[int] = []
@@ -374,7 +375,7 @@ sys.stdin.read()
 def test_another_users_flood_delays_nobody(table: Table, request: pytest.FixtureRequest) -> None:
     group, user = grp.getgrnam("nogroup"), pwd.getpwnam("nobody")
     table.arguments = (*table.arguments, "--socket-group", group.gr_name)
-    # Not below pytest's own folder, which other users cannot enter.
+    # Other users cannot enter pytest's folder.
     place = Path(tempfile.mkdtemp(prefix="table-"))
     place.chmod(0o711)
     request.addfinalizer(lambda: shutil.rmtree(place))

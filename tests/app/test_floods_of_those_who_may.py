@@ -1,4 +1,4 @@
-"""An authorized client repeats a permitted request without limit: it leaves few rows, and play continues."""
+"""An authorized client repeats a permitted request. It adds few rows, and play continues."""
 
 import socket
 from collections import Counter
@@ -38,7 +38,7 @@ def all_said(table: Table, lines: list[bytes], *, first: bytes = b"") -> list[Js
                 link.sendall(b"".join(block))
                 while len(answers) < start + len(block):
                     answer = msgspec.json.decode(heard.readline(), type=Json)
-                    if "ok" in answer:  # Otherwise it is a reading, which a watcher of a test receives too.
+                    if "ok" in answer:  # A watcher of a test also receives readings.
                         answers.append(answer)
     return answers
 

@@ -1,4 +1,4 @@
-"""What the control socket sends to screens: the table, the board, pictures of reviews, and signed inputs."""
+"""The control socket's data for screens: the table, the board, pictures of reviews, and signed inputs."""
 
 from pathlib import Path
 
@@ -25,7 +25,7 @@ KEY = Ed25519PrivateKey.from_private_bytes(bytes(32))
 
 
 def ask(daemon: Daemon, peer: Peer, **request: object) -> Json:
-    """Send a request as this peer, and let the core do its part meanwhile."""
+    """Send a request as this peer while the core does its part."""
     line = Requests(daemon).answer(decode_request(msgspec.json.encode(request)), peer)
     drain(daemon)
     answer = msgspec.json.decode(line)
@@ -171,7 +171,7 @@ def test_a_screen_receives_how_long_a_held_call_can_still_be_stopped(daemon: Dae
 
 
 def approvals(daemon: Daemon) -> dict[str, list[str]]:
-    """Return what each role may approve, as the screen receives it."""
+    """Return the approvals of each role, as the screen receives them."""
     may = floor(daemon)["may"]
     assert isinstance(may, dict)
     return {role: [name for name in names if name.startswith("approve")] for role, names in may.items()}

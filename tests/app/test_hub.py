@@ -1,4 +1,4 @@
-"""The hub: each watcher receives its topics, and a slow watcher is dropped without delaying the others."""
+"""The hub sends each watcher its topics, and drops a slow watcher without delaying the others."""
 
 from controller.app.hub import Hub
 

@@ -1,4 +1,4 @@
-"""A board's key file that changes while the controller runs: the new key is used at once, if it is usable."""
+"""A board's key file that changes while the controller runs. A usable new key applies immediately."""
 
 import os
 import pty
@@ -93,7 +93,7 @@ def test_an_unusable_key_file_leaves_no_key_and_is_reported_once(way: str, file:
 
 
 class KeyedBoard:
-    """A board behind a pseudo-terminal; reflashing it gives it another key."""
+    """A board behind a pseudo-terminal whose key a reflash changes."""
 
     def __init__(self, port: Path, key: str) -> None:
         self.port, self.key = port, key
@@ -164,7 +164,7 @@ def says(daemon: Daemon) -> tuple[bool, str]:
 def test_a_boards_key_is_rotated_while_the_controller_runs(
     daemon: Daemon, file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The board must not stay at `wrong_key` until a restart once the file has the new key."""
+    """With the new key in the file, the board must not stay at `wrong_key` until a restart."""
     port = tmp_path / "usb-Cam-if00"
     board = KeyedBoard(port, OLD).start()
     until(lambda: says(daemon)[0], "the board to come up under its first key")

@@ -1,4 +1,4 @@
-"""C34-MK-1b at a whole table: a wager is lodged by its engine, confirmed at consoles, journaled, paid."""
+"""C34-MK-1b: a late wager is lodged by the engine, confirmed at consoles, journaled and paid."""
 
 from itertools import count
 from queue import SimpleQueue
@@ -35,7 +35,7 @@ MS = 1000
 
 
 class Table:
-    """A daemon with its engine, driven reading by reading."""
+    """A daemon with its engine, fed reading by reading."""
 
     def __init__(self, house: House) -> None:
         self.within: list[EmbeddedEngine] = []
@@ -66,7 +66,7 @@ class Table:
         return taker._engine
 
     def fly(self, after_ms: int) -> None:
-        """Let the dice fly this long after release, and wait until all rows until then are on the disk."""
+        """Fly the dice for this time after release, and wait until the rows are on the disk."""
         until_us = THROWN_US + after_ms * MS
         while self.fed < len(THROW) and THROW[self.fed].t <= until_us:
             self._post(THROW[self.fed])
@@ -79,7 +79,7 @@ class Table:
         live_of(self.daemon).core.turn(0)
 
     def bet_late(self) -> None:
-        """Lodge a late wager in its own thread, as the API does."""
+        """Lodge a late wager in a separate thread, as the API does."""
         until(lambda: self.closed, "the engine's close of bets")
         bet: dict[str, object] = {"id": "b1", "player": "ann", "wager": "field", "amount": 100, "late": True}
 
@@ -118,7 +118,7 @@ class Table:
             return work.balance("player:ann")
 
     def lands(self) -> None:
-        """Let the dice come to rest, the throw be called, and the engine settle it."""
+        """Land the dice, and wait until the engine has settled the throw."""
         self.fly(3_000)
         drain(self.daemon)
         until(lambda: not self.closed, "the settled roll")
@@ -188,7 +188,7 @@ def test_a_confirmation_after_the_dice_are_at_rest_is_too_late(table: Table) -> 
 
 
 def test_a_confirmation_not_on_the_disk_before_the_dice_came_to_rest_does_not_count(table: Table) -> None:
-    """It is entered in flight, decided on with the watermark, and written after a die has stopped moving."""
+    """The confirmation is entered in flight, but written after a die has stopped moving."""
     table.fly(200)
     table.bet_late()
     table.confirms(ADA, "dealer")

@@ -1,4 +1,4 @@
-"""A client's bytes become the same lines however they are split, each within its time limit."""
+"""A client's bytes become the same lines in any division, and each line has a time limit."""
 
 from itertools import pairwise
 

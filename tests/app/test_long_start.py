@@ -16,7 +16,7 @@ from tests.app.house import HouseMaker, unlocked
 
 
 def heard(said: socket.socket) -> list[list[str]]:
-    """Return all messages to systemd so far, each parsed."""
+    """Return all messages to systemd, parsed."""
     messages = []
     said.setblocking(False)
     with suppress(BlockingIOError):
@@ -28,7 +28,7 @@ def heard(said: socket.socket) -> list[list[str]]:
 def test_a_start_reports_its_progress_to_systemd(
     house: HouseMaker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Without this, a start longer than TimeoutStartSec would never finish."""
+    """Otherwise a start longer than TimeoutStartSec would never finish."""
     one = house()
     first = one.open()
     unlocked(first)

@@ -1,6 +1,6 @@
 """From sensor readings to players' balances: a session of each rule set through the real daemon.
 
-The balances that players must have are computed here from the dice, numbers and cards alone.
+The test computes the expected balances from the dice, numbers and cards alone.
 """
 
 from collections import Counter
@@ -25,12 +25,12 @@ from tests.publish.broker import Mosquitto, needs_mosquitto
 
 KILLS: dict[int, Mishap] = {4: Evening.kill_table}
 WRECKS: dict[int, Mishap] = {2: Evening.kill_engine, 3: Evening.kill_broker, 4: Evening.kill_table}
-"""Even parts begin while bets are open, odd ones while they are closed."""
+"""Even parts begin while bets are open, odd parts while they are closed."""
 
 
 @pytest.fixture
 def play(tmp_path: Path) -> Iterator[Callable[[Evening], Evening]]:
-    """Return a function that plays a session and removes everything afterwards."""
+    """Return a function that plays a session. Remove everything afterwards."""
     played: list[Evening] = []
 
     def one(evening: Evening) -> Evening:
@@ -71,7 +71,7 @@ def any_seven(after: str, _made: int) -> list[Wager]:
 
 
 def with_sevens(published: list[Outcome], made: int) -> tuple[int, int]:
-    """Any Seven pays 4 to 1 (C34-PAY-16, CV1-A7-1); after a No Roll the bet stays up for the next roll."""
+    """Any Seven pays 4 to 1 (C34-PAY-16, CV1-A7-1). After a No Roll the bet stays up for the next roll."""
     rolls = results(published)
     opened = [outcome.type for outcome in published].count("bets.opened") + 1
     assert made == opened
@@ -154,9 +154,9 @@ def test_an_evening_of_roulette_adds_up(
 
 
 def test_an_evening_of_three_card_poker_adds_up(tmp_path: Path, play: Callable[[Evening], Evening]) -> None:
-    """Every wager of every deal is paid by the rules; stakes of deals that do not count are returned.
+    """Every wager of every deal is paid by the rules. Stakes of deals that do not count are returned.
 
-    The table is killed between two deals, and during one: that deal is void, and dealt again.
+    The table is killed between two deals, and during one deal, which is void and dealt again.
     """
     punter = card_money.Punter()
 
@@ -178,7 +178,7 @@ def test_an_evening_of_three_card_poker_adds_up(tmp_path: Path, play: Callable[[
 
 
 def test_an_evening_of_high_roller_adds_up(tmp_path: Path, play: Callable[[Evening], Evening]) -> None:
-    """10 % of each game's cards is the rake, and the Bonus Pot gets its share before the prize (H-MONEY-1).
+    """The rake is 10 % of each game's cards, and the Bonus Pot is funded before the prize (H-MONEY-1).
 
     The table is killed while cards are pitched, in two rolls, between rolls, and when a game is won.
     """

@@ -28,18 +28,18 @@ from tests.settlement_service.rig import SealedTable, key_in
 
 SHIPPED = Path(__file__).parents[2] / "config" / "tables" / "high-roller.yaml"
 GAP_US = 10 * SECOND_US
-"""The time between a kill and the next step; no timer of the game runs so long."""
+"""Time from a kill to the next step, longer than every timer of the game."""
 NUMBERS = ("roll", "corrects")
-"""The fields that differ in a session with more attempts; everything else must be equal."""
+"""The fields that differ in a session with more attempts. All other fields must be equal."""
 REST_US = 400_000
-"""This long after a reading, and before the next step, its reordering and its call's hold are over."""
+"""Time after a reading by which its reordering and the hold of its call are over."""
 GAMES = 4
 EVERYTHING = {"elimination", "roll_off", "tie", "in_a_row", "final_game"}
-"""Every call of a roll that decides something, and every reason for paying out the Bonus Pot."""
+"""Every deciding call of a roll, and every reason for a payout of the Bonus Pot."""
 
 
 Step = Feed
-"""What happens at one time: an input, a card, or a throw with the inputs about it."""
+"""The readings of one action: an input, a card, or a throw with the inputs around it."""
 
 
 def with_everything() -> high_roller.Simulation:
@@ -88,7 +88,7 @@ def from_now(feed: Feed, now_us: int) -> list[AnyReading]:
 
 
 def copy_at_rest(journal: Path, to: Path) -> None:
-    """Copy what is on the disk while nothing is written: a WAL in mid-checkpoint is not a power cut."""
+    """Copy the journal at rest, because a copy during a checkpoint would not match a power cut."""
 
     def written() -> list[tuple[str, int, int]]:
         return [(file.name, file.stat().st_size, file.stat().st_mtime_ns) for file in journal.glob("*.*")]
@@ -101,7 +101,7 @@ def copy_at_rest(journal: Path, to: Path) -> None:
 
 
 class InterruptedTable:
-    """A table that loses power again and again, and is restarted on what was on the disk."""
+    """A table that loses power repeatedly and restarts from the state of the disk."""
 
     def __init__(self, house: House, folder: Path) -> None:
         self.house = house
@@ -122,17 +122,17 @@ class InterruptedTable:
         return live_of(self.daemon).core.view.attempt_open
 
     def happens(self, step: Step) -> None:
-        """Feed the whole step, and let it be called."""
+        """Feed the whole step, and wait for its call."""
         play(self.daemon, from_now(step, self.now_us))
 
     def begins(self, step: Step, place: int) -> None:
-        """Feed the first `place` readings of the step, without advancing time past the last."""
+        """Feed the first `place` readings of the step without advancing time past the last."""
         for reading in from_now(step[:place], self.now_us):
             assert self.daemon.inlet.post(reading)
         drain(self.daemon)
 
     def killed(self) -> None:
-        """Cut the power, and start on what was on the disk."""
+        """Cut the power, and start from the state of the disk."""
         before = read_memory(live_of(self.daemon).core.view.state.high_roller, as_high_roller_state)
         self.kills += 1
         disk = self.folder / str(self.kills)
@@ -146,13 +146,13 @@ class InterruptedTable:
         self.daemon.approve_identity("technician", "ann")  # the program may have been edited meanwhile
         drain(self.daemon)
         assert before is not None
-        # Any card that is due may have been pitched meanwhile: the table may have missed it.
+        # A due card may have been pitched while the table was off.
         assert live_of(self.daemon).core.view.state.high_roller == setup.to_json_values(
             miss_cards(before, before.sold)
         )
 
     def killed_in(self, step: Step, place: int) -> None:
-        """Cut the power during a throw, and have it ruled on or not, before the dice are thrown again."""
+        """Cut the power during a throw, with or without a ruling on it, before the dice are thrown again."""
         self.begins(step, place)
         assert self.attempt_open
         self.killed()
@@ -170,9 +170,9 @@ class InterruptedTable:
 
 
 class Uninterrupted(NamedTuple):
-    """The outcomes of the same engine for the same session without interruption.
+    """The engine's outcomes for the same session without interruption.
 
-    `steps` are the session's steps, some joined so that none ends in a throw; for each step with one throw,
+    `steps` are the session's steps, some joined so that none ends in a throw. For each step with one throw,
     `open_after` holds the numbers of readings after which that throw is open.
     """
 
@@ -216,11 +216,10 @@ def uninterrupted(daemon: Daemon, steps: Iterable[Step]) -> Uninterrupted:
 
 
 def of_play(published: list[Outcome]) -> Iterator[tuple[str, dict[str, object]]]:
-    """Return the outcomes that concern the game, without numbers, locks and what was cut off.
+    """Yield the outcomes of the game, without numbers, locks and interrupted throws.
 
-    No call from before a cut can be corrected, so settlement has nothing to correct there. A throw that was
-    cut off is repeated; if a cable was pulled during it, the cable is pulled in each repeat, and the table
-    rightly publishes that each time.
+    A call from before a power cut can't be corrected, so settlement has nothing to correct. An interrupted
+    throw is repeated with the same cable faults, and the table correctly publishes each fault again.
     """
     cut_off = {
         outcome.data.roll

@@ -1,4 +1,4 @@
-"""A new device type needs its module and one line in the registry, and no other change."""
+"""A new device type needs its module, one line in the registry, and no other change."""
 
 from dataclasses import replace
 from pathlib import Path

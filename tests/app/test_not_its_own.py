@@ -1,4 +1,4 @@
-"""A device's readings count only if they are its own: no sensor enters rulings or reports for another."""
+"""A device sends only its own readings, and no sensor enters rulings or reports for another device."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -45,7 +45,7 @@ class Station:
         self.hear = hear
 
     def stop(self, timeout_s: float) -> bool:
-        """End at once."""
+        """End immediately."""
         return timeout_s > 0
 
     def run_on(self, name: str, work: Work) -> None:
@@ -53,7 +53,7 @@ class Station:
 
 
 class Wired:
-    """The devices of a table, with the faults and the inlet that their readings reach."""
+    """The devices of a table, with the faults and the inlet for their readings."""
 
     def __init__(self) -> None:
         self.station, self.faults, self.inlet = Station(), ActiveFaults(), Inlet(ManualClock())
@@ -61,7 +61,7 @@ class Wired:
         hardware.start(self.inlet)
 
     def says(self, reading: AnyReading) -> list[str]:
-        """Let a device send a reading; return the faults that are active afterwards."""
+        """Send a reading from a device; return the active faults."""
         self.station.hear(reading)
         return [f"{fault.where}: {fault.found}" for fault in self.faults.present]
 
@@ -88,7 +88,7 @@ def test_no_sensor_enters_an_input_of_a_person(name: str, dev: str, wired: Wired
 
 @pytest.mark.parametrize("by", ["settlement", "controller"])
 def test_no_console_enters_an_input_of_the_settlement_engine_or_the_controller(by: str, wired: Wired) -> None:
-    """Only the engine reports line bets, and only the controller enters its own locks; no button does."""
+    """Only the engine reports line bets, and only the controller enters its locks."""
     assert wired.says(entered("console", "line_bet", by)) == [f"console: an input by {by}"]
     assert wired.waiting == 0
 
@@ -123,7 +123,7 @@ def test_no_device_reports_for_the_sensors_of_another(reading: AnyReading, wired
 def test_readings_count_if_the_device_is_set_up_for_them_or_no_other_device_is(
     reading: AnyReading, wired: Wired
 ) -> None:
-    """A camera may report more than its entry lists, if no other device is set up for that."""
+    """A camera may report more than its entry lists, if no other device is set up for those readings."""
     assert wired.says(reading) == []
     assert wired.waiting == 1
 
@@ -147,7 +147,7 @@ def test_the_fault_clears_when_the_device_starts_again(wired: Wired) -> None:
 
 
 def test_a_panel_button_enters_a_persons_input_whatever_reads_leaves_out(tmp_path: Path) -> None:
-    """The file lists the panel's inputs by line; `reads` only lists what is missing without the panel."""
+    """The file lists the panel's inputs by line; `reads` lists only the readings lost without the panel."""
     text = config_file("tables", "roulette-gpio").read_text("utf-8")
     file = tmp_path / "table.yaml"
     file.write_text(text.replace("reads: [input, switch]", "reads: [switch]"), "utf-8")

@@ -1,4 +1,4 @@
-"""A technician who is not root reads journal and recordings, and nothing that may not be known yet."""
+"""A technician without root rights reads the journal and recordings, but no data that is still secret."""
 
 import grp
 import json
@@ -37,7 +37,7 @@ os.setuid(65534)
 sys.argv[:2] = []
 sys.exit(controller.cli.main.main(sys.argv))
 """
-"""Imports as root, since a checkout may be closed to others, and then becomes another user."""
+"""Imports as root, because other users may not read a checkout, and then becomes another user."""
 
 
 @pytest.fixture
@@ -56,7 +56,7 @@ def open_folder() -> Iterator[Path]:
 
 @pytest.fixture
 def table(tmp_path: Path, open_folder: Path, group: str) -> Iterator[Table]:
-    """Return a craps table after two throws, whose journal is closed to others."""
+    """Return a craps table after two throws, with a journal closed to other users."""
     arguments = ("--data-time", "--no-self-test-devices", "--unlock", "person")
     groups = ("--technician-group", group, "--socket-group", group)
     one = Table(tmp_path / "table", arguments=(*arguments, *groups), control=open_folder / "control")
@@ -71,7 +71,7 @@ def table(tmp_path: Path, open_folder: Path, group: str) -> Iterator[Table]:
 
 
 def another(gid: int, folder: Path, *words: str) -> tuple[int, str, str]:
-    """Run tablectl as a user who is neither root nor the controller, and only in this group."""
+    """Run tablectl as a user, neither root nor the controller, whose only group is this one."""
     command = [sys.executable, "-c", AS_ANOTHER, str(gid), *words]
     path = os.pathsep.join(sys.path)
     done = subprocess.run(

@@ -1,6 +1,6 @@
-"""Play and fold at one position, through a whole table and its engine: the first one at the table is valid.
+"""Play and fold at one position, at a table with its engine. The first action at the table is valid.
 
-A position with both would stop the table: its deal and its wager book would contradict each other.
+A position with both would make the deal and the wagers contradict each other, and stop the table.
 """
 
 from itertools import count
@@ -28,12 +28,12 @@ from tests.scenes import SECOND_US, says
 STAFF = Caller(name="cage", role="staff")
 MS = 1000
 ACT_US = 30 * SECOND_US
-"""When the positions act: all cards are out."""
+"""Time at which the positions act, after all cards are dealt."""
 ANTE = 200
 
 
 class Table:
-    """A Three Card Poker table with its engine, driven reading by reading; ann has an Ante at position 1."""
+    """A Three Card Poker table with its engine, fed reading by reading. Ann has an Ante at position 1."""
 
     def __init__(self, house: House) -> None:
         self.within: list[EmbeddedEngine] = []
@@ -94,7 +94,7 @@ class Table:
         self.comes(says(self.now_us + after_ms * MS, act, by, seat=seat))
 
     def asks(self, wager: str) -> None:
-        """Request a wager at position 1 in its own thread, and wait until the table has received it."""
+        """Request a wager at position 1 in a separate thread, and wait until the table has received it."""
         bet: dict[str, object] = {
             "id": wager, "player": "ann", "wager": wager, "amount": ANTE, "seat": "1",
         }  # fmt: skip
@@ -116,7 +116,7 @@ class Table:
             until(lambda: self.engine.gate.waiting > 0, "the request")
 
     def settles(self) -> list[tuple[str, ...]]:
-        """Let the deal be called and settled; return who folded."""
+        """Wait until the deal is called and settled; return the folded positions."""
         self.acts("play", "2", 200, by="dealer")
         self.runs_to(self.now_us + SECOND_US)
         until(lambda: self.betting != "closed", "the settled deal")
@@ -125,7 +125,7 @@ class Table:
 
     @property
     def said(self) -> list[object]:
-        """Return the engine's inputs about bets by name, as the journal has them."""
+        """Return the journal's inputs about bets from the engine, by name."""
         rows = (row.body for row in self.house.rows() if row.name == "settlement.said")
         return [msgspec.json.decode(body)["input"] for body in rows if body is not None]
 
@@ -141,7 +141,7 @@ def table(house: HouseMaker) -> Table:
 
 
 def test_T_DEAL_4_play_that_the_table_hears_first_stands_and_the_fold_is_refused(table: Table) -> None:
-    """The table answers only after the fold: it has waited for anything that may still arrive."""
+    """The table answers only after the fold, because earlier readings could still arrive."""
     table.asks("play")
     table.acts("fold", "1", 30)
     assert table.answers.empty(), "nothing must be answered before the fold comes"
@@ -180,7 +180,7 @@ def test_T_DEAL_4_a_repeated_old_request_for_play_binds_no_position(table: Table
 def test_T_DEAL_4_a_fold_after_the_engines_answer_on_play_was_lost_goes_to_review(
     table: Table, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If the fold were called, it would contradict the wager book and stop the table."""
+    """A called fold would contradict the wager and stop the table."""
     monkeypatch.setattr(table.daemon.publishing, "_played", None)
     table.asks("play")
     table.runs_to(table.now_us + SECOND_US)

@@ -1,4 +1,4 @@
-"""The daemon publishes: durable outcomes go to settlement, and play waits if settlement is too far behind."""
+"""The daemon publishes durable outcomes to settlement, and play waits if settlement falls too far behind."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -68,7 +68,7 @@ def test_too_many_unsettled_outcomes_lock_the_table_and_the_throw_in_progress_is
         return table.status()["lock"] == lock
 
     until(lambda: goes_on("unlocked"), "the table to unlock itself")
-    # The third outcome is the dice leaving the hand; the fourth, the call, is one too many.
+    # The third outcome is the release of the dice. The fourth, the call, exceeds the limit.
     readings = throw(now_us + 2 * SECOND_US, (4, 6))
     table.feed(lines_of([(reading.t, reading) for reading in readings]))
     now_us = readings[-1].t + SECOND_US

@@ -1,4 +1,4 @@
-"""What a watcher receives of readings: no card face down; ball and rotor only when bets are closed."""
+"""A watcher receives no card face down, and readings of ball and rotor only while bets are closed."""
 
 import msgspec
 import pytest
@@ -18,7 +18,7 @@ def heard(watcher: Watcher) -> list[dict[str, object]]:
 
 
 def house(rules: str) -> tuple[ReadingFilter, Watcher, Watcher]:
-    """Return the reading filter of a table, a dealer who watches readings, and a technician who does."""
+    """Return a table's reading filter, and a dealer and a technician who watch readings."""
     hub = Hub()
     dealer = hub.watch(frozenset({"readings"}))
     technician = hub.watch(frozenset({"readings", "timing"}))

@@ -1,4 +1,4 @@
-"""`tablectl record` on a running daemon: what it writes replays to what the table published."""
+"""A recording by `tablectl record` on a running daemon replays to the published outcomes."""
 
 import json
 import signal
@@ -29,7 +29,7 @@ def table(tmp_path: Path) -> Iterator[Table]:
 
 
 def plays(table: Table, *starts_s: int) -> None:
-    """Throw the dice at these times, and let time run on."""
+    """Throw the dice at these times, then advance time."""
     for start_s in starts_s:
         readings = throw(start_s * SECOND_US)
         table.feed(lines_of((reading.t, reading) for reading in readings))
@@ -37,7 +37,7 @@ def plays(table: Table, *starts_s: int) -> None:
 
 
 def begins(table: Table, out: Path, *limit: str) -> subprocess.Popen[str]:
-    """Start recording, and wait until it reports that it has begun."""
+    """Start recording, and wait until the command reports the start."""
     where = ("--socket", table.socket)
     command = [sys.executable, "-m", "controller.cli.main", "record", str(out), *limit, *where]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)

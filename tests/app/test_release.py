@@ -1,4 +1,4 @@
-"""A release's signed list of its files: made, verified, and compared with what is installed."""
+"""A release's signed list of files: creation, verification, comparison with an installation."""
 
 import shutil
 import subprocess
@@ -48,7 +48,7 @@ def trusted(key: Path) -> frozenset[str]:
 
 
 def installed(checkout: Path, to: Path) -> Path:
-    """Install a checkout as an installation does: packages in their own folder, configuration inside."""
+    """Install a checkout like an installation: packages in their own folder, configuration inside."""
     packages = to / "lib" / "python3.13" / "site-packages"
     for name in ("controller", "drivers"):
         shutil.copytree(checkout / name, packages / name)
@@ -99,7 +99,7 @@ def test_a_file_missing_from_the_signed_list_is_named(name: str, checkout: Path,
 def test_a_symbolic_link_is_not_a_file_of_a_release(
     name: str, to: str, checkout: Path, key: Path, tmp_path: Path
 ) -> None:
-    """A link to a folder of modules, or to the same bytes that may change later."""
+    """The target of a link may change later, even if its bytes match now."""
     signed(checkout, key)
     elsewhere = tmp_path / "elsewhere"
     if to == "a folder":

@@ -1,4 +1,4 @@
-"""Replaying what a live run with all its threads recorded gives the same outcomes, byte for byte."""
+"""The replay of a live run with all its threads reproduces the outcomes byte for byte."""
 
 import threading
 import time
@@ -18,18 +18,17 @@ from tests.app.rig import PATIENCE_S, until
 from tests.scenes import SECOND_US, throw
 
 FASTER = 10
-"""The table's clock runs this many times faster than real time, which magnifies delays between threads by the
-same factor."""
+"""Factor by which the table's clock runs faster, which also magnifies the delays between threads."""
 
 
 class FastClock:
-    """The machine's monotonic clock, sped up."""
+    """The machine's monotonic clock in accelerated time."""
 
     def __init__(self) -> None:
         self._start = time.monotonic_ns()
 
     def now_us(self) -> int:
-        """Return the sped-up time since the test began."""
+        """Return the accelerated time since the test began."""
         return (time.monotonic_ns() - self._start) * FASTER // 1000
 
     def reach(self, now_us: int) -> None:
@@ -53,7 +52,7 @@ def by_device(feed: Feed) -> list[list[tuple[int, AnyReading]]]:
 
 
 def stopped_in_flight(one: House, readings: list[tuple[int, AnyReading]], runs_on_us: int) -> list[bytes]:
-    """Post readings, then only advance time, and stop in order; return the outcomes after the start."""
+    """Post readings, advance time, and stop in order; return the outcomes after the start."""
     daemon = one.open()
     unlocked(daemon)
     live_of(daemon).recorder.start()
@@ -79,7 +78,7 @@ def test_dice_in_the_air_at_a_stop_are_reviewed_by_the_next_session(house: House
 
 
 def test_a_recording_cut_off_in_flight_records_how_far_time_had_run(house: HouseMaker) -> None:
-    """No More Bets is called by time alone, between the ball's last pulse and the stop."""
+    """Time alone closes the bets, between the ball's last pulse and the stop."""
     one = house(table="roulette")
     _, feed, scenes = wheel.simulate(3, {"valid": 1.0}, 1, wheel=wheel.AMERICAN)
     drop_us = scenes[0].truth.drop_us

@@ -1,4 +1,4 @@
-"""Expired contents are dropped from a table's journal automatically, but not while the clock is in doubt."""
+"""A table's journal drops expired contents automatically, but not while the clock is in doubt."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""A failing disk or journal leads to a locked table that reports why, and recovers where it can."""
+"""A failing disk or journal locks the table, which reports the reason and recovers where it can."""
 
 import os
 import shutil
@@ -21,7 +21,7 @@ from tests.scenes import SECOND_US, says, throw
 
 
 def codes(one: House) -> list[str]:
-    """Return the fault codes of the daemon that currently runs."""
+    """Return the fault codes of the running daemon."""
     return [fault.code for fault in one.daemons[-1].faults.locking if fault.code != WAITS]
 
 
@@ -163,7 +163,7 @@ def test_a_read_only_disk_locks_the_table_from_the_start_and_a_writable_one_unlo
 
 
 def fill(disk: Path) -> Path:
-    """Fill the disk to the last byte."""
+    """Fill the disk completely."""
     ballast = disk / "ballast"
     with ballast.open("wb", buffering=0) as stream:
         for size in (65536, 4096, 512):

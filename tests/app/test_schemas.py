@@ -1,4 +1,4 @@
-"""Editors complete and check the configuration files with schemas generated from the types."""
+"""Editors check and complete the configuration files with schemas generated from the types."""
 
 import json
 from pathlib import Path

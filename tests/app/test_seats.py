@@ -1,4 +1,4 @@
-"""Connections to the control socket: a user who holds as many as possible takes none from other users."""
+"""Connection slots of the control socket: a user with all his slots takes none from other users."""
 
 import socket
 from collections import Counter
@@ -62,7 +62,7 @@ def test_no_user_shuts_another_out(
     newcomer: Kind,
     connection: socket.socket,
 ) -> None:
-    """Without this, a technician's silent connections would shut out root: whoever has the most gives way."""
+    """Otherwise a technician's silent connections would shut out root."""
     if holder == newcomer == "root" and busy:
         pytest.skip("root is one user, who is shown which of his processes hold the connections")
     seats = ConnectionSlots()

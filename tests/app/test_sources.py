@@ -1,4 +1,4 @@
-"""Readings from scripts, over any kind of source: their times, and bad lines, which are skipped."""
+"""Readings from scripts over every kind of source: their times, and bad lines, which are skipped."""
 
 import os
 import socket
@@ -25,7 +25,7 @@ class Bench:
         self.source = JsonLines(str(path), self.faults, self.clock.now_us, data_time=data_time)
 
     def next(self) -> AnyReading:
-        """Wait for the next reading."""
+        """Return the next reading, after a wait if necessary."""
         reading = self.inlet.take(PATIENCE_S).reading
         assert reading is not None
         return reading
@@ -38,7 +38,7 @@ class Bench:
 
 @contextmanager
 def bench(path: Path, *, data_time: bool = False) -> Iterator[Bench]:
-    """Run a source for a while."""
+    """Run a source for the duration of a test."""
     one = Bench(path, data_time=data_time)
     one.source.start(one.inlet)
     try:
@@ -49,7 +49,7 @@ def bench(path: Path, *, data_time: bool = False) -> Iterator[Bench]:
 
 @contextmanager
 def fifo(path: Path) -> Iterator[int]:
-    """Write into a FIFO that the source has made."""
+    """Write to a FIFO that the source has made."""
     until(path.exists, "the FIFO to be made")
     descriptor = os.open(path, os.O_RDWR)
     try:

@@ -1,8 +1,7 @@
-"""Table, broker and engine, each in its own process, stopped and resumed at bad moments around a throw.
+"""Table, broker and engine in separate processes, stopped and resumed at critical moments of a throw.
 
-A cheat sees how the dice came to rest and bets on it in many requests at once, before the stopped processes
-have heard of it, and takes back a bet that has lost. Any bet that is accepted is for the next roll, or is
-returned.
+A cheat sees the dice at rest and sends many bets on them before the stopped processes learn the result. He
+also takes back a bet that has lost. Every accepted bet must be for the next roll or be returned.
 """
 
 import json
@@ -51,7 +50,7 @@ def posted(wager: dict[str, object], *, last: bool) -> bytes:
 
 
 class Hall:
-    """A craps table, its broker and its engine, each in its own process; an honest player and a cheat."""
+    """A craps table, its broker and its engine in separate processes, with an honest player and a cheat."""
 
     def __init__(self, folder: Path, broker: Mosquitto) -> None:
         self.broker = broker
@@ -94,7 +93,7 @@ class Hall:
         return ask(self.engine.port, method, path, body, token=TOKEN, key=f"k{self.asked}")
 
     def bets(self, player: str, wager: str) -> str:
-        """Bet a dollar, repeating until the bet is accepted; return its id."""
+        """Bet a dollar, repeat until the bet is accepted, and return its id."""
         granted: list[str] = []
 
         def taken() -> bool:
@@ -111,7 +110,7 @@ class Hall:
         return {"id": f"b{self.asked}", "player": player, "wager": wager, "amount": 100}
 
     def cheat(self, lost: str) -> list[Thread]:
-        """Bet on the seven that is shown, singly and pipelined, and take back the bet that has lost."""
+        """Bet on the visible seven, singly and pipelined, and take back the bet that has lost."""
         deeds: list[Callable[[], object]] = [
             lambda: self.pipelined([self.wager("cheat", "any7") for _ in range(4)]),
             *(
@@ -126,7 +125,7 @@ class Hall:
         return threads
 
     def pipelined(self, wagers: Sequence[dict[str, object]]) -> None:
-        """Send requests one after the other without waiting for answers, and read all answers."""
+        """Send requests without waiting for answers, then read all answers."""
         with self.connected() as link:
             for n, wager in enumerate(wagers, 1):
                 link.sendall(posted(wager, last=n == len(wagers)))
@@ -155,13 +154,13 @@ class Hall:
             self.table.feed(lines_of([(reading.t, reading)]))
 
     def held_back(self) -> list[bytes]:
-        """Return the readings of a throw of a seven, held back by a cable until the dice are at rest."""
+        """Return the readings of a seven that a cable delays until the dice are at rest."""
         readings = throw(now_us(), SEVEN)
         Event().wait((readings[-1].t - now_us()) / SECOND_US)
         return lines_of((reading.t, reading) for reading in readings)
 
     def decided(self, before: int, faces: tuple[Face, Face] = SEVEN) -> None:
-        """Wait until one more roll is decided; if it went to review, have the boxperson rule."""
+        """Wait until one more roll is decided; if it went to review, rule on it as the boxperson."""
 
         def is_over() -> bool:
             published = kinds(self.table)
@@ -208,7 +207,7 @@ class Hall:
         return process.pid
 
     def close(self) -> None:
-        """Stop and remove everything, and check the money."""
+        """Stop all processes and check the money."""
         if self.table.process is not None:
             self.table.kill()
         self.engine.close()
@@ -258,7 +257,7 @@ def test_whichever_process_stands_still_around_a_throw_no_bet_counts_on_dice_at_
         cheat = hall.results("cheat")
         assert cheat[loses] == "lose", (who, cheat)
         assert "win" not in cheat.values(), (who, cheat)
-        # Any bet that was accepted is for the next roll, which loses it.
+        # An accepted bet is for the next roll, which loses it.
         hall.throws(ELEVEN)
         hall.decided(before + 1, ELEVEN)
         hall.agree()

@@ -1,4 +1,4 @@
-"""A start that cannot succeed is refused before anything is made; one that is ended early ends in order."""
+"""A start that cannot succeed is refused before any file is made. A start that is stopped ends in order."""
 
 import grp
 import os
@@ -42,7 +42,7 @@ def command(folder: Path, *arguments: str) -> list[str]:
 
 
 def ended(words: list[str], *, at: str = "") -> subprocess.CompletedProcess[str]:
-    """Run until it ends; send SIGTERM at the first action that matches `at`."""
+    """Run until the process ends; send SIGTERM at the first action that matches `at`."""
     return subprocess.run(
         [sys.executable, "-c", STOPS_ITSELF, at, *words],
         capture_output=True,
@@ -54,7 +54,7 @@ def ended(words: list[str], *, at: str = "") -> subprocess.CompletedProcess[str]
 
 
 READS = "open /in'"
-"""The moment when a controller begins to read, after everything that a start makes."""
+"""The moment when a controller begins to read, after all files of the start are made."""
 STOPS_ITSELF = """
 import os, signal, sys
 name, _, part = sys.argv.pop(1).partition(" ")
@@ -67,12 +67,12 @@ from controller.cli.main import main
 sys.addaudithook(heard)
 sys.exit(main())
 """
-"""The program, with an audit hook on the interpreter: the moments are the program's own actions."""
+"""The program with an audit hook, which sends SIGTERM at an action of the program."""
 
 
 @pytest.fixture(scope="module")
 def once_played(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a folder with a journal of a table that has played, whose head file is elsewhere."""
+    """Return a folder with a played table's journal and a separate head file."""
     folder = tmp_path_factory.mktemp("played")
     (folder / "elsewhere").mkdir()
     words = command(folder, "--head", str(folder / HEAD))
@@ -118,7 +118,7 @@ WRONG = {
         [NOBODY, "{0}/rnu", "{0}/nokey", "{0}/boto"],
     ),
 }
-"""What is wrong, the options that cause it, and what the message must contain."""
+"""Mistakes in a start: the options that cause each, and the words of the message."""
 
 
 @pytest.mark.parametrize("what", WRONG)
@@ -173,7 +173,7 @@ def test_a_first_start_that_was_cut_off_before_its_first_row_needs_no_head(tmp_p
 
 @pytest.fixture
 def listening(tmp_path: Path) -> Iterator[Path]:
-    """Return a socket that another process answers."""
+    """Return a socket with a listening process."""
     path = tmp_path / "control"
     with socket.socket(socket.AF_UNIX) as other:
         other.bind(str(path))
@@ -203,7 +203,7 @@ os.setgroups([]); os.setgid(65534); os.setuid(65534)
 options = Options(table="craps", journal=Path("/etc"), socket=Path("/etc/control"), socket_group=sys.argv[1])
 print(*mistakes_in(options, {}), sep="\\n")
 """
-"""The check before a start, run by a user without any rights, once the interpreter's own files are read."""
+"""The check before a start, run by a user without rights after the interpreter has read its files."""
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root, which it drops to become another user")
@@ -236,7 +236,7 @@ MOMENTS = (
     "socket.sendto",
     READS,
 )
-"""What a start does, from its first import to its ready message."""
+"""The actions of a start, from its first import to its ready message."""
 
 
 @pytest.mark.parametrize(
@@ -264,7 +264,7 @@ def test_a_stop_at_any_moment_of_the_start_is_in_order(
 
 
 def test_a_fault_found_again_on_each_retry_is_reported_once(tmp_path: Path) -> None:
-    """A journal that cannot be opened is retried every 5 s, and the log must not fill with it."""
+    """A journal that cannot be opened is retried every 5 s, and the log must not fill with messages."""
     done = subprocess.run(
         [sys.executable, "-c", OPENED_THRICE, str(tmp_path)],
         capture_output=True,

@@ -1,4 +1,4 @@
-"""However often it is polled, the status does not reveal a ball's timing while bets are open (R-SPIN-3)."""
+"""The status, however often polled, does not reveal a ball's timing while bets are open (R-SPIN-3)."""
 
 from collections.abc import Iterable, Mapping
 
@@ -14,7 +14,7 @@ from tests.app.rig import Json
 from tests.scenes import SECOND_US, says
 
 MACHINE_FIELDS = frozenset({"wall", "process", "journal"})
-"""Fields that change by themselves: the time of day, the CPU used, the rows written."""
+"""Fields that change without readings: the time of day, the CPU used, the rows written."""
 EDGE = {"line": 17, "active": True, "since_us": 12_345_678, "edges": 41, "bounces": 3, "babbling": False}
 FIGURES: Mapping[str, object] = {
     "firmware": "7",
@@ -26,7 +26,7 @@ FIGURES: Mapping[str, object] = {
 
 
 class FakeHardware:
-    """Devices whose figures grow with each edge."""
+    """Devices whose counts increase with each edge."""
 
     kinds: Mapping[str, str] = {"wheel": "node"}
 
@@ -35,7 +35,7 @@ class FakeHardware:
 
 
 def comparable_status(daemon: Daemon) -> Json:
-    """Return the fields of a status that could be compared with the next one."""
+    """Return the fields of a status that could be compared with the next status."""
     status = msgspec.json.decode(msgspec.json.encode(build_status(daemon)), type=Json)
     return {name: value for name, value in status.items() if name not in MACHINE_FIELDS}
 
@@ -48,7 +48,7 @@ def see(daemon: Daemon, readings: Iterable[AnyReading]) -> None:
 
 @pytest.fixture
 def wheel(house: HouseMaker) -> Daemon:
-    """Return a wheel at which bets are open, and whose rotor and ball were seen a moment ago."""
+    """Return a wheel with open bets, whose rotor and ball were seen a moment ago."""
     daemon = house(table="roulette").open()
     daemon.hardware = FakeHardware()  # type: ignore[assignment]  # the parts of it that a status uses
     unlocked(daemon)
@@ -72,7 +72,7 @@ def test_R_SPIN_3_no_passage_of_ball_or_rotor_shows_in_a_status_while_bets_can_b
 ) -> None:
     """Counts, the last passage's second, the table's time and a GPIO line's last edge would reveal it."""
     assert callable(seen)
-    see(wheel, [seen(wheel.clock.now_us() + 1_000)])  # a spin that begins is not secret: everybody sees it
+    see(wheel, [seen(wheel.clock.now_us() + 1_000)])  # everybody sees the start of a spin
     before = comparable_status(wheel)
     now_us = wheel.clock.now_us()
     see(wheel, [seen(now_us + 200_000), seen(now_us + 413_000)])

@@ -1,4 +1,4 @@
-"""A table whose journal is deleted or renamed while it runs: this is reported, and the table locks."""
+"""A table whose journal is deleted or renamed while it runs reports this and locks."""
 
 from collections.abc import Callable
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A technician at a screen: what the token permits, and what stays closed while bets can be placed."""
+"""A technician at a screen: the token's permissions, and the data withheld while bets are open."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The whole journal is verified while the table runs, by a process with the lowest priority."""
+"""A process with the lowest priority verifies the whole journal while the table runs."""
 
 import os
 import signal
@@ -28,7 +28,7 @@ def rig(tmp_path: Path) -> Rig:
 
 
 class Heard:
-    """Collects what the verifier reports."""
+    """Collects the verifier's reports."""
 
     def __init__(self, journal: Path) -> None:
         self.faults = ActiveFaults()
@@ -139,7 +139,7 @@ def test_the_verifier_ends_at_once_when_the_controller_stops(
 def test_a_stopped_verifier_is_a_fault_and_what_it_finds_later_counts(
     rig: Rig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A process that is stopped, not dead, must not let play continue silently on an unverified journal."""
+    """Play must not continue on an unverified journal while the verifier is stopped."""
     tamper(rig.place.journal, sql("UPDATE rows SET wall_us = 0 WHERE n = 3"))
     heard = Heard(rig.place.journal)
     popen, made = subprocess.Popen, list[int]()

@@ -1,4 +1,4 @@
-"""The watchdog: systemd is notified only when every thread has run, and a stuck thread is a fault."""
+"""The watchdog notifies systemd only when every thread has run, and reports a stuck thread as a fault."""
 
 from controller.app.faults import ActiveFaults
 from controller.app.service import STUCK_TIMEOUT_S, Watchdog

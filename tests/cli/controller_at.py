@@ -99,7 +99,7 @@ class Terminal:
                 try:
                     block = os.read(self._mine, 65536)
                 except OSError:
-                    block = b""  # its other end is closed
+                    block = b""  # the other end of the terminal is closed
                 assert block or fact(self.text), f"the command ended; there is:\n{self.text}"
                 self.raw += block.decode()
         return self.text
@@ -120,7 +120,7 @@ class Terminal:
         deadline = time.monotonic() + PATIENCE_S
         while self.process.poll() is None and time.monotonic() < deadline:
             self.process.send_signal(signal.SIGINT)
-            while select.select([self._mine], [], [], 0.2)[0]:  # keep reading: otherwise its buffer fills
+            while select.select([self._mine], [], [], 0.2)[0]:  # a full buffer would stop the command
                 try:
                     self.raw += os.read(self._mine, 65536).decode(errors="replace")
                 except OSError:

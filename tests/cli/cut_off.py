@@ -1,8 +1,8 @@
-"""Run a command repeatedly, killing it at each of its writes in turn: `python -m tests.cli.cut_off`.
+"""Kill a command at each of its writes in turn: `python -m tests.cli.cut_off`.
 
-Arguments: the template folder with all files, the folder for its copies, and `tablectl`'s arguments. In copy
-N the command was killed at its Nth opening for writing, rename, link, deletion or sync. In the last copy it
-ran to its end. The arguments name files as they are in the copy, which is the working directory.
+Arguments: the template folder with all files, the folder for its copies, and `tablectl`'s arguments. The
+command is killed at its Nth opening for writing, rename, link, deletion or sync in copy N. It runs to its end
+in the last copy. The arguments name files relative to the copy, which is the working directory.
 """
 
 import os
@@ -20,7 +20,7 @@ FOR_WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT
 
 
 def killed_at(nth: int, folder: Path, words: list[str]) -> int:
-    """Run the command in a process that is killed at its nth write; return how it ended."""
+    """Run the command in a process that is killed at its nth write; return the exit status."""
     child = os.fork()
     if child:
         return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
@@ -51,10 +51,10 @@ def killed_at(nth: int, folder: Path, words: list[str]) -> int:
 
 
 def run(template: Path, copies: Path, words: list[str]) -> int:
-    """Kill the command at each of its writes; return how the run that was not killed ended."""
+    """Kill the command at each of its writes; return the exit status of the complete run."""
     shutil.copytree(template, copies / "0")
     os.chdir(copies / "0")
-    main(words)  # Import beforehand whatever it imports, so that no killed process writes for it.
+    main(words)  # Import the modules beforehand, so that no killed process writes compiled copies.
     for nth in count(1):
         copy = copies / str(nth)
         shutil.copytree(template, copy)

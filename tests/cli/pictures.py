@@ -1,8 +1,9 @@
-"""Pictures of the commands on a terminal of 80 columns, for the guides: `make pictures` takes them.
+"""Take the pictures of the commands on a terminal of 80 columns for the guides: `make pictures`.
 
 .venv/bin/python -m tests.cli.pictures docs/pictures/terminal
 
-A virtual table plays, its camera's cable is pulled and plugged in again, and each command shows it.
+A virtual table plays, and its camera's cable is pulled and plugged in again. Each command shows a part of
+this.
 """
 
 import html
@@ -27,11 +28,11 @@ from tests.console.pictures import COLOURS
 
 COLUMNS, ROWS = 80, 24
 DEMO, SHIFT = 36, 34
-"""The number of lines shown of each command."""
+"""Numbers of lines shown of the commands."""
 CALLS = 6
 PULLED_S = 600
 SEED = "4"
-"""With this seed, play begins with a natural, a No Roll and a review."""
+"""A seed whose play begins with a natural, a No Roll and a review."""
 FOLDER = Path(tempfile.gettempdir()) / "table"
 """The folder of the virtual table in the guides."""
 _SGR = re.compile(r"\x1b\[([0-9;]*)m")
@@ -48,7 +49,7 @@ pre {{ display: inline-block; margin: 0; padding: 14px 18px; color: #d6dae0;
 
 
 def page_of(command: str, raw: str) -> str:
-    """Return a page with a command and its output on a terminal; a redrawn line is shown once."""
+    """Return a page with a command and its output on a terminal. Each redrawn line appears once."""
     lines = [_last_drawn(line) for line in raw.replace("\r\n", "\n").rstrip("\n").split("\n")]
     shown = "\n".join("".join(_marked(line)) for line in lines)
     return _PAGE.format(f'<span class="typed">$ {html.escape(command)}</span>\n{shown}')
@@ -69,14 +70,14 @@ def _marked(line: str) -> Iterator[str]:
 
 
 class Album:
-    """Takes pictures and saves them in a folder."""
+    """A folder of pictures."""
 
     def __init__(self, folder: Path, browser: Browser) -> None:
         self._folder = folder
         self._page = browser.new_page(device_scale_factor=1)
 
     def take(self, name: str, command: str, raw: str) -> None:
-        """Draw what a terminal shows, and save it."""
+        """Draw the output on a terminal and save the picture."""
         self._page.set_content(page_of(command, raw))
         file = self._folder / f"{name}.png"
         self._page.locator("pre").screenshot(path=file)
@@ -138,7 +139,7 @@ def calls(count: int) -> Callable[[str], bool]:
 
 
 def pull(device: str) -> None:
-    """Pull a device's cable at the virtual table; return once its controller has detected it."""
+    """Pull a device's cable at the virtual table, and wait until its controller has detected it."""
     with (FOLDER / "faults").open("w", encoding="utf-8") as pipe:
         pipe.write(f'{{"fault": "unplug", "device": "{device}", "seconds": {PULLED_S}}}\n')
     until(lambda: f'"where":"{device}"' in str(msgspec.json.encode(faults())), "the fault")

@@ -1,4 +1,4 @@
-"""Calls at card tables and at High Roller, in the words of dealers."""
+"""Calls at card tables and at High Roller, as dealers make them."""
 
 import io
 

@@ -1,4 +1,4 @@
-"""Two cameras as one device: frames of both as they arrive until one ends; a camera that hangs is named."""
+"""Two cameras as one device: merged frames until one camera ends, and the name of a camera that hangs."""
 
 import json
 from collections.abc import Iterator

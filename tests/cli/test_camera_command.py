@@ -107,7 +107,7 @@ def test_a_film_becomes_a_log_that_replays(tmp_path: Path, capfdbinary: pytest.C
 
 @contextmanager
 def table_at(path: Path) -> Iterator[list[bytes]]:
-    """Return a table's socket; the received lines are available once the camera has disconnected."""
+    """Return a table's socket. The received lines are available once the camera has disconnected."""
     got: list[bytes] = []
 
     def hear(table: socket.socket) -> None:
@@ -146,7 +146,7 @@ def test_a_running_camera_sends_the_table_its_readings_and_its_end(tmp_path: Pat
 
 
 def test_a_missing_camera_is_reported_to_the_table_by_its_name(tmp_path: Path) -> None:
-    """The table must learn why there are no readings, not only that the connection ended."""
+    """The table must learn the reason for the missing readings."""
     rig, path = tmp_path / "rig.yaml", tmp_path / "cam.sock"
     rig.write_text(f"{RIG}source: /dev/no-such-camera\nsocket: {path}\n", encoding="utf-8")
     with table_at(path) as got:
@@ -179,7 +179,7 @@ class ComesAndGoes(Cameras):
 def test_a_camera_that_comes_and_goes_is_reported_once_each_time_and_its_program_stays_connected(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With a new connection for each retry, the device would come up and go down every two seconds."""
+    """A new connection for each retry would take the device up and down every two seconds."""
     rig, path = tmp_path / "rig.yaml", tmp_path / "cam.sock"
     rig.write_text(RIG, encoding="utf-8")
     monkeypatch.setattr(camera, "RETRY_S", 0.01)

@@ -23,20 +23,20 @@ from tests.drivers.vision.films import filming, rig, thrown
 FRAME_US = 33_333
 THROWN_US = 40 * FRAME_US
 FAILS_US = THROWN_US + 530_000
-"""Both dice are in view then, and neither is known to be at rest."""
+"""Time at which both dice are in view and not yet at rest."""
 ENDS_US = THROWN_US + 1_300_000
 Disturbance = Callable[[int, Array], Array]
 
 
 def moved(_t_us: int, picture: Array) -> Array:
-    """The camera was bumped by 10 mm."""
+    """Shift the picture like a bump of the camera by 10 mm."""
     px = 10.0 * rig().px_per_mm(320.0, 240.0)
     shift = np.array([[1.0, 0.0, 0.8 * px], [0.0, 1.0, 0.6 * px]])
     return cv2.warpAffine(picture, shift, picture.shape[1::-1], borderMode=cv2.BORDER_REFLECT)
 
 
 def lit_at(mains_hz: float) -> Disturbance:
-    """A lamp flickers at twice the mains frequency; the sensor's rows are exposed one after another."""
+    """Return the flicker of a lamp at twice the mains frequency, seen by a rolling shutter."""
 
     def lit(t_us: int, picture: Array) -> Array:
         rows = np.arange(picture.shape[0]) / picture.shape[0]
@@ -161,7 +161,7 @@ def test_a_camera_unplugged_during_a_throw_leaves_the_pictures_until_then() -> N
 
 
 class Device:
-    """A V4L2 device whose driver gives frames these timestamps."""
+    """A V4L2 device with these timestamps in its frames."""
 
     def __init__(self, stamps_us: list[int]) -> None:
         self._stamps_us = [0, *stamps_us]

@@ -1,4 +1,4 @@
-"""A camera's picture with the tracks drawn on it, as a video and in a browser."""
+"""A camera's picture and its tracks as a video and in a browser."""
 
 import subprocess
 import sys

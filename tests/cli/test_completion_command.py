@@ -1,4 +1,4 @@
-"""Completion in a real bash: a command, an option, a file."""
+"""Completion of a command, an option and a file in a real bash."""
 
 import shutil
 import subprocess

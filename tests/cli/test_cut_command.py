@@ -1,4 +1,4 @@
-"""`tablectl cut`: one attempt out of a log, with its expected outcomes, ready to be a regression test."""
+"""`tablectl cut` extracts one attempt from a log with its expected outcomes, for a regression test."""
 
 import shutil
 from pathlib import Path

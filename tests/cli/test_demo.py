@@ -1,4 +1,4 @@
-"""`tablectl demo`: a demonstration in the staff's words, and how many of its calls were right."""
+"""`tablectl demo`: a demonstration in the staff's language, and the number of correct calls."""
 
 import argparse
 import io

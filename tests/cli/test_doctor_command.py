@@ -35,7 +35,7 @@ def test_a_table_that_does_not_run_is_a_finding_with_its_remedy(
 def test_a_journal_and_a_head_file_closed_to_this_user_hide_no_other_finding(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """An installed journal is closed to everybody but root and the controller."""
+    """Only root and the controller may read an installed journal."""
     looked = Path.exists
 
     def exists(path: Path) -> bool:
@@ -133,7 +133,7 @@ def test_the_archive_holds_the_report_and_no_secret_of_the_file(
 
 
 def test_the_archive_holds_no_secret_written_into_the_wrong_line(tmp_path: Path) -> None:
-    """The report must not quote the wrong value, nor the file's copy keep it."""
+    """Neither the report nor the copy of the file may contain the misplaced value."""
     table = tmp_path / "mine.yaml"
     table.write_text(
         "table: mine\nruleset: craps-12-034\ncalls: hunter2\nmax_lateness_ms: [hunter2]\nnote: &hunter2 x\n"

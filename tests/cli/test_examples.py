@@ -1,4 +1,4 @@
-"""Every argument has a help text; every command has valid examples, and those that need no table are run."""
+"""Every argument has a help text. Every command has valid examples, and those without a table are run."""
 
 import argparse
 import os
@@ -19,7 +19,7 @@ PATIENCE_S = 300
 RUN = frozenset({"replay", "rules", "demo", "completion"})
 """Commands whose examples need no table, no network and no person."""
 NEEDS = ("CAPTURE.tsv", "WAGERS", "LOG#", "/etc/", "/usr/", "eval ")
-"""Subcommands whose effect is visible only to a reader of the help."""
+"""Words of examples that need files or a system that the tests do not have."""
 
 
 def examples(command: str) -> list[str]:
@@ -27,7 +27,7 @@ def examples(command: str) -> list[str]:
 
 
 def words_of(example: str) -> list[str]:
-    """Return an example's words, without the comment after it."""
+    """Return an example's words without its comment."""
     return shlex.split(re.split(r"\s{2,}#", example)[0])
 
 
@@ -81,7 +81,7 @@ def test_every_example_parses(command: str, example: str) -> None:
     [example for command, example in SHOWN if command in RUN and not any(need in example for need in NEEDS)],
 )
 def test_an_example_that_needs_no_table_runs(example: str, tmp_path: Path) -> None:
-    shutil.copytree(ROOT / "config", tmp_path / "config")  # some of them write into the folder
+    shutil.copytree(ROOT / "config", tmp_path / "config")  # some examples write into the folder
     words = words_of(example)
     ended = subprocess.run(
         [sys.executable, "-m", "controller.cli.main", *words[1:]],

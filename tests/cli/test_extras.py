@@ -1,4 +1,4 @@
-"""A command that needs an extra that is not installed names it and says how to install it."""
+"""A command without its optional packages names the missing extra and its installation."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""`tablectl firmware`: a board can mount and run the files that it writes."""
+"""`tablectl firmware` writes files that a board can mount and run."""
 
 import json
 import struct

@@ -1,4 +1,4 @@
-"""`tablectl input`: it waits for the table's answer; a refusal gives the reason and what is allowed."""
+"""`tablectl input` waits for the table's answer. A refusal includes the reason and the allowed inputs."""
 
 import json
 from collections.abc import Iterator

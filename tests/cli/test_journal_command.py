@@ -1,4 +1,4 @@
-"""`tablectl journal`: missing last rows are reported, and so is an empty result."""
+"""`tablectl journal` reports missing last rows and empty results."""
 
 import json
 import os
@@ -56,12 +56,12 @@ def verify(capsys: pytest.CaptureFixture[str], journal: Path, *words: str) -> tu
 
 
 def cut_short(journal: Path) -> None:
-    """Remove the last row, as a lost end of the WAL does."""
+    """Remove the last row, like a lost end of the WAL."""
     tamper(journal, sql("DELETE FROM rows WHERE n = (SELECT max(n) FROM rows)"))
 
 
 def older_copy(journal: Path) -> None:
-    """Play another session, then restore the journal from before it."""
+    """Play another session, then restore the earlier journal."""
     rig = Rig(journal.parent, load_key(journal.parent / "key"))
     old = shutil.copy(journal, journal.parent / "old")
     with rig.open() as opened:
@@ -71,7 +71,7 @@ def older_copy(journal: Path) -> None:
 
 
 def emptied(journal: Path) -> None:
-    """Leave a journal whose rows were all in a WAL that is gone."""
+    """Leave the journal file whose rows were all in a deleted WAL."""
     journal.write_bytes(b"")
 
 
@@ -156,7 +156,7 @@ def test_a_head_file_elsewhere_can_be_named_or_left_out(
 def test_the_head_is_found_where_the_systemd_units_keep_it(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """`table` and `table-head`, in /var/lib or in a copy of it."""
+    """The head is in `table-head` beside `table`, in /var/lib or in a copy of it."""
     (tmp_path / "table").mkdir()
     (tmp_path / "table-head").mkdir()
     journal = played(tmp_path / "table")
@@ -182,7 +182,7 @@ def test_a_journal_verifies_as_sound_while_it_is_written(
 
 @pytest.fixture
 def open_folder() -> Iterator[Path]:
-    """Return a folder that every user may enter; pytest's own are closed to others."""
+    """Return a folder that every user may enter, unlike pytest's folders."""
     with tempfile.TemporaryDirectory(dir="/tmp") as folder:
         Path(folder).chmod(0o755)
         yield Path(folder)
@@ -217,7 +217,7 @@ def test_a_journal_closed_to_this_user_is_not_reported_as_a_disk_fault(
 
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can become another user")
 def test_a_journal_that_another_user_writes_is_reported_with_its_owner(open_folder: Path) -> None:
-    """The WAL belongs to the writer: SQLite may not create an index for it."""
+    """The WAL belongs to the writer, and SQLite may not create an index for it."""
     folder = open_folder / "table"
     folder.mkdir()
     rig = rig_in(folder)

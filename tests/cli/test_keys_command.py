@@ -92,7 +92,7 @@ encrypt) tr A-Za-z N-ZA-Mn-za-m >"$4" ;;
 decrypt) tr A-Za-z N-ZA-Mn-za-m <"$3" ;;
 esac
 """
-"""Replaces systemd-creds: a sealed key is unreadable until it is unsealed."""
+"""A replacement for systemd-creds with keys that are unreadable until they are unsealed."""
 
 
 def test_a_sealed_key_is_rotated_without_a_plain_one_on_the_disk(
@@ -178,7 +178,7 @@ def test_every_other_key_is_made_rotated_and_shown(
 def test_whatever_the_umask_no_other_user_may_write_a_key_or_its_history(
     kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A history that others may write can be damaged: the key is then refused."""
+    """Another user could damage a writable history, and the key would then be refused."""
     before = os.umask(0)
     try:
         for does in ("make", "rotate", "rotate"):

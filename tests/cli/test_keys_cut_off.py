@@ -1,4 +1,4 @@
-"""Commands that change keys: killed at every write, run two at once, and run after a kill or a power cut."""
+"""Commands that change keys: killed at every write, run in parallel, and run after a kill or a power cut."""
 
 import os
 import subprocess
@@ -27,7 +27,7 @@ def printed(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, 
 
 
 def killed_at_each_write(template: Path, copies: Path, *words: str) -> list[Path]:
-    """Return the folders in which the command was killed, one per write, and last a complete one."""
+    """Return a folder for each write at which the command was killed, and last a complete one."""
     copies.mkdir()
     program = [sys.executable, "-m", "tests.cli.cut_off", str(template), str(copies), "keys", *words]
     done = subprocess.run(program, capture_output=True, text=True, check=False)
@@ -83,7 +83,7 @@ def test_a_revocation_killed_at_any_write_is_completed_when_repeated(
 def test_an_engines_rotation_killed_at_any_write_leaves_one_of_the_two_keys_and_can_be_completed(
     template: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """An engine that starts meanwhile must get a key that its tables trust, never a third one."""
+    """An engine that starts meanwhile must get a key that its tables trust, never a third key."""
     first = engine_key(template / FILE, {})
     for folder in killed_at_each_write(template, tmp_path / "copies", "rotate", "engine", FILE, *REASON):
         file = folder / FILE
@@ -159,7 +159,7 @@ def test_a_history_line_cut_off_by_a_power_failure_is_dropped_and_the_history_co
 def test_a_restored_old_key_is_reported_and_changes_nothing(
     kind: Kind, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A step that does not follow the one before would damage the history permanently."""
+    """A step that does not follow its predecessor would damage the history permanently."""
     file = tmp_path / FILE
     keys.make(kind, file)
     old = file.read_bytes()
@@ -195,7 +195,7 @@ def test_a_restored_revoked_key_cannot_be_rotated(
 def test_no_link_in_a_services_folder_is_written_through(
     does: str, name: str, link: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Root writes there: otherwise the service could have any file overwritten or take it over."""
+    """Root writes there, so a link would allow the service to overwrite any file."""
     folder, other = tmp_path / "service", tmp_path / "other"
     folder.mkdir()
     other.write_bytes(b"root's own")
@@ -219,7 +219,7 @@ def test_no_link_in_a_services_folder_is_written_through(
 
 @pytest.mark.parametrize("found", [b"", b"\xff\xfe", b"no signature", b"00 11", b"zz zz zz"])
 def test_an_invalid_endorsement_stops_no_engine(found: bytes, tmp_path: Path) -> None:
-    """Tables that have its key need no endorsement; at the others a person enters it."""
+    """Tables that have the engine's key need no endorsement. At other tables a person enters it."""
     file = tmp_path / FILE
     public = engine_key(file, {}).public
     file.with_suffix(".endorsed").write_bytes(found)
@@ -242,7 +242,7 @@ def test_a_partial_key_left_by_a_kill_is_replaced(tmp_path: Path, capsys: pytest
 def test_a_key_rotated_by_root_stays_readable_by_its_service(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Otherwise the service can't read its own key at the next start."""
+    """Otherwise the service can't read its key at the next start."""
     os.chown(tmp_path, 1234, 1235)
     file = tmp_path / FILE
     for does in ("make", "rotate", "rotate"):
@@ -257,7 +257,7 @@ def test_a_key_rotated_by_root_stays_readable_by_its_service(
 def test_a_boards_key_in_roots_folder_keeps_its_readers(
     mode: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """In /etc/table: if only root could read it, the controller would refuse its next start."""
+    """If only root could read a key in /etc/table, the controller would refuse its next start."""
     file = tmp_path / FILE
     assert printed(capsys, "make", "node", str(file))[0] == 0
     os.chown(file, 1234 if mode == 0o600 else 0, 1235)

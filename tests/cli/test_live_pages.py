@@ -1,4 +1,4 @@
-"""`status`, `devices`, `faults`, `watch`: text and colours on a terminal, plain in a pipe, or JSON."""
+"""`status`, `devices`, `faults` and `watch`: coloured text on a terminal, plain text in a pipe, or JSON."""
 
 import io
 import json
@@ -17,7 +17,7 @@ from tests.cli.controller_at import FakeController, Json, Terminal, controller_a
 
 pytestmark = pytest.mark.usefixtures("hears_signals")
 INTERRUPTED = (130, -2)
-"""Ctrl-C once, or twice."""
+"""Ctrl-C once or twice."""
 SOCKET = "control.sock"
 WIDE = "a sentence that goes on for so long that no window of eighty columns has room for all of its words"
 SHORT = Reason(code="no_wall_hit", rule="C34-INV-2ii", seen=f"die 1 stopped short: {WIDE}", die=1)
@@ -84,7 +84,7 @@ def called(number: int, dice: tuple[int, int]) -> Outcome:
 
 @pytest.fixture
 def table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeController]:
-    """Return a healthy controller, in the folder where `tablectl` is called."""
+    """Return a healthy controller in the working directory of `tablectl`."""
     monkeypatch.chdir(tmp_path)
     with controller_at(tmp_path / "control.sock") as controller:
         controller.answers = {
@@ -192,7 +192,7 @@ def test_an_unknown_device_is_refused_and_the_known_ones_are_listed(
 
 
 def watched(*lines: Json, width: int | None = None) -> str:
-    """Return what `watch` prints for these lines of the stream, each entry timestamped 10:00:00."""
+    """Return the output of `watch` for these lines of the stream, with every entry at 10:00:00."""
     stream = io.StringIO()
     watcher = Watcher(Screen(stream, {"LANG": "C.UTF-8"}), lambda: "10:00:00")
     for line in lines:

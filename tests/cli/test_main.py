@@ -1,4 +1,4 @@
-"""`tablectl` as a whole: help, usage, exit codes, and no traceback at the end."""
+"""`tablectl` as a whole: help, usage, exit codes, and errors without a traceback."""
 
 import argparse
 import os
@@ -182,7 +182,7 @@ def test_a_missing_folder_is_named_before_anything_is_done(
 
 @pytest.mark.parametrize("command", [*cli.COMMANDS, "--version", "shuffle"])
 def test_an_argument_that_is_not_utf8_is_refused_in_one_sentence(command: str, tmp_path: Path) -> None:
-    """ssh passes such an argument on from a terminal in Latin-1."""
+    """ssh passes on such an argument from a terminal in Latin-1."""
     words = [command.encode(), b"accept", b"--who", b"J\xfcrgen"]
     done = subprocess.run(
         [sys.executable, "-m", "controller.cli.main", *words],

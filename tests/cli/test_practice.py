@@ -1,4 +1,4 @@
-"""`tablectl simulate --staff me`: the table waits for the person, and the score lists what was missed."""
+"""`tablectl simulate --staff me` waits for the person, and the score lists the mistakes."""
 
 import io
 import json
@@ -292,7 +292,7 @@ ROLLED = RollOff(turns=ONCE.turns, done=(CardRoll(8, BoughtCard("c0", "2", 8)),)
 
 
 def asks(state: HighRollerState) -> set[str]:
-    """Return all requests that players make at a table in this state."""
+    """Return all possible requests of players at a table in this state."""
     game = json.loads(msgspec.json.encode(state))
     words = (player_request(game, Random(seed)) for seed in range(300))
     return {f"{word.name} {word.seat}" for word in words if word is not None}
@@ -402,7 +402,7 @@ def test_an_attempt_begins_within_two_seconds_of_the_persons_input(table: str) -
 
 
 def test_a_person_plays_two_throws_on_a_terminal_and_gets_the_score(tmp_path: Path) -> None:
-    """A person who enters what is on the felt is right, however late the readings arrive."""
+    """A person who enters the dice on the felt is right, however late the readings arrive."""
     folder = tmp_path / "v"
     terminal = Terminal(
         ("simulate", "craps", "--staff", "me", "--dir", str(folder), "--throws", "2", "--seed", "3"), 80, 24
@@ -428,7 +428,7 @@ def test_a_person_plays_two_throws_on_a_terminal_and_gets_the_score(tmp_path: Pa
 
 
 def times(words: str, count: int) -> Callable[[str], bool]:
-    """Return the condition that these words were written this often."""
+    """Return the condition that the text was written this often."""
     return lambda text: text.count(words) >= count
 
 
@@ -438,7 +438,7 @@ def scores(count: int) -> Callable[[str], bool]:
 
 
 def rule_until_right(terminal: Terminal, ruling: str, number: int) -> None:
-    """Enter a ruling until it is accepted: it may be refused as too early."""
+    """Enter a ruling until it is accepted, because it may be refused as too early."""
     deadline = time.monotonic() + PATIENCE_S
     scored = len(SCORED.findall(terminal.text))
     while time.monotonic() < deadline:

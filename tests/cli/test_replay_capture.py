@@ -20,7 +20,7 @@ LINES = [
 
 @pytest.fixture
 def capture(tmp_path: Path) -> str:
-    """A capture by a recorder that strips leading blanks."""
+    """Return a capture by a recorder that strips leading blanks."""
     path = tmp_path / "wheel.tsv"
     rows = [f"{n * 500}\t{line.lstrip(' ')}\n" for n, line in enumerate(LINES)]
     path.write_text("".join(rows))

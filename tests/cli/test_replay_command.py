@@ -45,7 +45,7 @@ UNLOCK: Fields = {**LOCK, "t": 3_723_004_000, "name": "unlock"}
 
 @pytest.fixture
 def log(tmp_path: Path) -> Path:
-    """A log in which a supervisor locks and unlocks the table."""
+    """Return a log in which a supervisor locks and unlocks the table."""
     return write(tmp_path / "night.jsonl", HEADER, LOCK, UNLOCK)
 
 
@@ -322,5 +322,5 @@ class TestSeveralLogs:
             assert replay.stdout is not None
             assert replay.stdout.readline().startswith(b"{")
             replay.terminate()
-            replay.stdout.read()  # the pipe ends only once every worker, which also holds it, is gone
+            replay.stdout.read()  # every worker holds the pipe, which ends after the last worker
         assert replay.returncode == 143

@@ -1,4 +1,4 @@
-"""A shadow of a table that is run by hand: it publishes nothing, and its calls are compared."""
+"""A shadow of a table that is run by people: it publishes nothing, and its calls are compared."""
 
 import json
 from pathlib import Path
@@ -28,7 +28,7 @@ def journaled(rig: Rig, readings: list[AnyReading]) -> str:
 
 
 def rolls_entered() -> list[AnyReading]:
-    """Return rolls that the dealer enters as called, differently or not, and one that the dealer decides."""
+    """Return rolls that the dealer enters as called or differently, and one that the dealer decides."""
     at = [number * 20 * SECOND_US for number in range(1, 6)]
     return [
         *throw(at[0], (4, 4)),

@@ -1,4 +1,4 @@
-"""What all commands share: their name, numbers, stopping on a signal, and pauses of the garbage collector."""
+"""Common behaviour of all commands: name, numbers, stopping on a signal, and garbage collection."""
 
 import argparse
 import gc
@@ -59,7 +59,7 @@ def test_a_signal_stops_a_command_even_if_the_main_thread_holds_the_stop_lock(
 
 
 def test_a_service_excludes_its_modules_from_garbage_collection() -> None:
-    """A full collection of all modules would stop its threads; later objects are still collected."""
+    """A full collection of all modules would stop its threads. Later objects are still collected."""
     loaded: list[list[int]] = [[] for _ in range(100)]
     with startup_frozen():
         assert gc.get_freeze_count() > len(loaded)

@@ -1,4 +1,4 @@
-"""`tablectl shift`: what was published since the table opened, who ruled, and what interrupted play."""
+"""`tablectl shift`: the outcomes since the table opened, the people who ruled, and the interruptions."""
 
 import json
 from pathlib import Path
@@ -23,7 +23,7 @@ def journaled(rig: Rig, readings: list[AnyReading]) -> Path:
 
 
 def shift_played() -> list[AnyReading]:
-    """Return a roll, one that Ann voids, one that Bo rules on, a seven-out, and Cy closing and reopening."""
+    """Return a roll, a void by Ann, a ruling by Bo, a seven-out, and Cy closing and reopening."""
     at = [number * 10 * SECOND_US for number in range(1, 8)]
     return [
         *throw(at[0], (4, 4)),

@@ -1,4 +1,4 @@
-"""Standard streams as a shell may pass them: full, closed, in a plain locale, or broken during a command."""
+"""Standard streams in every state that a shell may pass: full, closed, in a plain locale, or broken later."""
 
 import json
 import os
@@ -22,7 +22,7 @@ WORDS = {
     "demo": ("demo", "--throws", "1", "--spins", "0", "--games", "0", "--deals", "0"),
     "simulate": ("simulate", "--list-faults"),
 }
-"""A cheap call of these commands; for every other command the help, which is printed the same way."""
+"""Calls of these commands. Every other command prints its help, which uses the same streams."""
 CALLS = [WORDS.get(name, (name, "--help")) for name in COMMANDS] + [("--help",), ("--version",)]
 PLAIN = {"LC_ALL": "C", "TERM": "dumb", "COLUMNS": "40"}
 NO_CONTROLLER = ("status", "--socket", "/nowhere/control.sock")
@@ -41,7 +41,7 @@ def shell(redirected: str, words: tuple[str, ...], **environ: str) -> subprocess
 
 
 def in_turn(*redirected: str) -> list[tuple[tuple[str, ...], str]]:
-    """Pair each call with one of the redirections, since all commands guard streams in the same way."""
+    """Pair each call with one of the redirections; all commands handle streams in the same way."""
     return list(zip(CALLS, cycle(redirected), strict=False))
 
 
@@ -136,10 +136,10 @@ def test_a_command_stopped_by_a_signal_ends_silently(number: signal.Signals, tmp
     command = [sys.executable, "-m", "controller.cli.main", "replay", str(pipe)]
     with (
         subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as cut_off,
-        pipe.open("wb", buffering=0) as log,  # this returns once the command opens it to read
+        pipe.open("wb", buffering=0) as log,  # this returns once the command opens the pipe for reading
     ):
         log.write(json.dumps(header).encode() + b"\n")
-        # A signal between two system calls is noticed only at the next one: repeat until it has ended.
+        # A signal between two system calls is noticed only at the next one, so repeat the signal.
         until(lambda: _ended(cut_off, number), "the command to end")
         printed, said = cut_off.communicate()
     assert cut_off.returncode in (128 + number, -number)

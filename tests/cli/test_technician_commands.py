@@ -1,4 +1,4 @@
-"""`tablectl test` and `calibrate`, with a virtual table, its technician and its controller as processes."""
+"""`tablectl test` and `calibrate` with a virtual table, its technician and its controller as processes."""
 
 import json
 import os
@@ -102,7 +102,7 @@ def test_a_technician_tests_devices_and_calibrates_the_camera(craps: Live, tmp_p
     report = json.loads((tmp_path / "report.json").read_text())
     found = {finding["sensor"]: finding for finding in report["findings"]}
     assert found["wall_impact"]["figures"]["peak"] > 0
-    # The camera is not calibrated yet and may misplace the die, which is what the test checks.
+    # The uncalibrated camera may misplace the die, which the test detects.
     assert code == (0 if report["passed"] else 1)
 
     code, out = craps.does("test", "wall-left", "--report", str(tmp_path / "report.json"))
@@ -148,7 +148,8 @@ def test_a_technician_tests_devices_and_calibrates_the_camera(craps: Live, tmp_p
 def traces(status: Json) -> Json:
     """Return the parts of the status that a test must not change.
 
-    The fault lamp may differ: on a busy machine a device falls silent, and a failed test stays a fault.
+    The fault lamp may change: on a busy machine a device may stop responding, and a failed test remains a
+    fault.
     """
     numbers, lamps = status["next"], status["lamps"]
     assert isinstance(numbers, dict)
@@ -311,7 +312,7 @@ def craps_for_words(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
 
 
 class Terminal:
-    """A command on a terminal, at which a person answers its questions."""
+    """A command on a terminal, where a person answers its questions."""
 
     def __init__(self, *words: str) -> None:
         self._end, other = os.openpty()
@@ -322,7 +323,7 @@ class Terminal:
         os.close(other)
 
     def see(self, text: str) -> None:
-        """Read until this is shown; discard what was shown before it."""
+        """Read until this text is shown; discard the earlier output."""
         while text not in self.seen:
             self.seen = COLOURS.sub("", self.seen + self._read())
         self.seen = self.seen.partition(text)[2]
@@ -408,7 +409,7 @@ def roulette(tmp_path: Path) -> Path:
 
 
 def recorded(path: Path, table: Path, kinds: tuple[type[AnyReading], ...] | None = None) -> Path:
-    """Return a recording of spins at a wheel whose second beam is not where the file says."""
+    """Return a recording of spins at a wheel whose second beam is not at the angle in the file."""
     wheel = load_table(str(table)).wheel
     assert wheel is not None
     true = msgspec.structs.replace(wheel, beams_deg=(10.0, 137.5, 250.0))

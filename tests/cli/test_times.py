@@ -1,4 +1,4 @@
-"""Every command prints the time of day in the same way: in the machine's local time."""
+"""Every command prints the time of day in the machine's local time."""
 
 import gzip
 import json
@@ -15,7 +15,7 @@ from controller.cli.words import wall_clock, wall_date
 from tests.journal.rig import rig_in
 
 ZONE = "TST-05:30"
-"""Five and a half hours east of Greenwich, so that a time in UTC would be noticed."""
+"""Five and a half hours east of Greenwich, so that a time in UTC fails the test."""
 LOG = Path("tests/logs/sim-craps-12-034-a.jsonl.gz")
 
 

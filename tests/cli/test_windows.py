@@ -1,4 +1,4 @@
-"""Commands in narrow windows, plain terminals and the C locale: every line fits, and nothing is lost."""
+"""Commands in narrow windows, plain terminals and the C locale: every line fits, and no text is lost."""
 
 from pathlib import Path
 
@@ -10,7 +10,7 @@ LOGS = Path(__file__).parents[1] / "logs"
 DEMO = ("demo", "--fast", "--throws", "3", "--spins", "1", "--games", "1", "--deals", "1")
 PLAIN = {"LC_ALL": "C", "LANG": "C", "TERM": "dumb", "NO_COLOR": "1"}
 COMMAND = "    "
-"""A command to paste into a shell is one line, however long."""
+"""The indentation of a command to paste into a shell, which stays on one line at any length."""
 
 
 @pytest.mark.parametrize("columns", [60, 80])

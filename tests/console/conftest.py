@@ -1,4 +1,4 @@
-"""Debian's own Chromium for the whole run, and screens at tables of each game."""
+"""Fixtures: a browser for the whole run, and screens at tables of each game."""
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -25,7 +25,7 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture(scope="session")
 def started() -> Iterator[dict[str, Screens]]:
-    """Yield the screens that were started, by table: modules at the same table share them."""
+    """Yield the running screens by table, which modules at the same table share."""
     one: dict[str, Screens] = {}
     try:
         yield one
@@ -40,7 +40,7 @@ def screens(
     started: dict[str, Screens],
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[Screens]:
-    """Yield the screens of the module's table (`TABLE`); its clock is paused between modules."""
+    """Yield the screens of the module's table (`TABLE`); their clock pauses between modules."""
     name = request.module.TABLE
     if name not in started:
         started[name] = Screens(Path(tmp_path_factory.mktemp("screens")), name)

@@ -1,4 +1,4 @@
-"""Pages in the browser without a table behind them: each rendered from one state."""
+"""Pages in the browser without a table, each rendered from one state."""
 
 from pathlib import Path
 
@@ -19,7 +19,7 @@ PAGES = Pages()
 
 
 def drawn(browser: Browser, floor: Floor | None, *, paused: bool = False) -> Page:
-    """Open the staff's page of this state, as a boxperson sees it; for `paused` see `opened`."""
+    """Open a boxperson's page of this state; for `paused` see `opened`."""
     session = Session("secret", "ann", ("boxperson",), "boxperson")
     return opened(browser, PAGES.staff(Now(floor=floor), session), paused=paused)
 
@@ -38,9 +38,9 @@ def board_of(floor: Floor, **state: object) -> Board:
 def opened(
     browser: Browser, html: str, size: tuple[int, int] = SMALL_SCREEN, *, paused: bool = False
 ) -> Page:
-    """Open a page with its resources, on a touch screen of this size in pixels.
+    """Open a page with its resources on a touch screen of this size in pixels.
 
-    With `paused`, the page's clock runs only when the test advances it.
+    With `paused`, only the test advances the page's clock.
     """
 
     def answer(route: Route) -> None:
@@ -50,7 +50,7 @@ def opened(
         elif path.startswith("/static/"):
             route.fulfill(path=STATIC / path.removeprefix("/static/"))
         elif path.endswith("events"):
-            pass  # A stream that sends nothing: a failed one would be reported above everything else.
+            pass  # An empty stream. A failed stream would be reported above the page's contents.
         else:
             route.abort()
 

@@ -1,4 +1,4 @@
-"""A doubtful throw with the files of a camera that recorded it, for tests and for screenshots."""
+"""A doubtful throw with the camera's files, for tests and for screenshots."""
 
 from itertools import count
 
@@ -18,7 +18,7 @@ taken = count(1)
 
 
 def photographs() -> list[Closed]:
-    """Return two files as a camera makes them: a die that shows 3, and one that shows 4."""
+    """Return a camera's files of two dice, which show 3 and 4."""
     kept: list[Closed] = []
     one = Album("cam", kept.append)
     frame = cv2.resize(still(*pair(3, 4)), (640, 480))
@@ -33,7 +33,7 @@ def photographs() -> list[Closed]:
 
 
 def reviewed(screens: Screens, album: list[Closed]) -> None:
-    """Throw dice whose faces are doubtful; their readings at rest name these pictures."""
+    """Throw dice whose faces are doubtful. Their readings at rest name these pictures."""
     names = {1: album[0].sha256, 2: album[1].sha256}
     readings: list[Reading] = [
         msgspec.structs.replace(one, pictures=names[one.die]) if isinstance(one, DieRest) else one
@@ -43,7 +43,7 @@ def reviewed(screens: Screens, album: list[Closed]) -> None:
 
 
 def kept_by(screens: Screens, album: list[Closed]) -> Folder:
-    """Put the files where the console looks for them."""
+    """Write the files to the console's folder of pictures."""
     folder = Folder(screens.kept)
     folder.begin()
     for closed in album:

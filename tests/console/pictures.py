@@ -1,4 +1,4 @@
-"""Every state of the screens as a picture: `make pictures` runs it.
+"""Take a picture of every state of the screens: `make pictures`.
 
 .venv/bin/python -m tests.console.pictures docs/pictures/screens
 """
@@ -64,7 +64,7 @@ class Album:
 
 
 def craps(album: Album) -> None:
-    """A craps table: from signing in to a lock."""
+    """Take the pictures of a craps table, from signing in to a lock."""
     screens = album.screens
     door = Person(album.page(SMALL), screens.url)
     door.page.goto(screens.url)
@@ -128,7 +128,7 @@ def craps(album: Album) -> None:
 
 
 def technician(album: Album) -> None:
-    """A craps table's equipment: an offline device, a throw on the plan, a guided test."""
+    """Take the pictures of a craps table's equipment: a fault, a throw on the plan, a guided test."""
     screens, tom = album.screens, album.person("tom")
     for name in ("cam", "wall-left", "wall-right"):
         screens.play([DeviceUp(t=0, dev=name, reason="it answers")])
@@ -154,7 +154,7 @@ def technician(album: Album) -> None:
 
 
 def confirm(album: Album) -> None:
-    """Craps Version 1: a call that is waiting for confirmation."""
+    """Take the pictures of a Craps Version 1 call that waits for confirmation."""
     bob = album.person("bob", LARGE)
     album.screens.play(throw(0, (5, 4)))
     bob.reads("waits to be confirmed")
@@ -162,7 +162,7 @@ def confirm(album: Album) -> None:
 
 
 def roulette(album: Album) -> None:
-    """A wheel: a spin under review."""
+    """Take the pictures of a spin under review."""
     bob = album.person("bob")
     album.take(bob.page, "roulette-open")
     _, feed, _ = simulate(1, {"valid": 1.0}, 1, wheel=AMERICAN)
@@ -181,7 +181,7 @@ def roulette(album: Album) -> None:
 
 
 def three_card(album: Album) -> None:
-    """Three Card Poker: positions, Play and Fold, and a card that was not read."""
+    """Take the pictures of Three Card Poker: positions, Play and Fold, and an unread card."""
     bob = album.person("bob", LARGE)
     album.take(bob.page, "three-card-open")
     for seat in ("1", "2"):
@@ -209,7 +209,7 @@ def three_card(album: Album) -> None:
 
 
 def high_roller(album: Album) -> None:
-    """High Roller: the button, the buy-in."""
+    """Take the pictures of High Roller: the button and the buy-in."""
     bob = album.person("bob", LARGE)
     album.take(bob.page, "high-roller-button")
     for seat, card in (("1", "Q"), ("2", "9"), ("3", "7")):
@@ -240,7 +240,7 @@ def _screens(name: str) -> Iterator[Screens]:
 
 
 def main(folder: Path) -> int:
-    """Save all screenshots in this folder; return 3 if there is no browser."""
+    """Save all screenshots in this folder; return 3 without a browser."""
     if CHROMIUM is None:
         print(f"{MISSING}; the pictures are unchanged", file=sys.stderr)
         return 3

@@ -1,4 +1,4 @@
-"""A table, its sign-in process and its console, each in its own process, as a table runs them."""
+"""A table, its sign-in process and its console, each in its own process."""
 
 import threading
 from collections.abc import Iterable, Sequence
@@ -25,7 +25,7 @@ TICK_S = 0.03
 
 @dataclass
 class Screens:
-    """One table with its console; its clock runs in real time, and a scene is fed all at once."""
+    """A table with its console. Its clock runs in real time, and the readings of a scene are fed together."""
 
     folder: Path
     name: str = "craps"
@@ -59,7 +59,7 @@ class Screens:
 
     @property
     def kept(self) -> Path:
-        """Return the folder of its camera's pictures."""
+        """Return the folder of the camera's pictures."""
         return self.folder / "kept"
 
     def start(self, *, unlock: bool = True) -> Self:
@@ -76,7 +76,7 @@ class Screens:
         )
 
     def start_table(self, *, unlock: bool = True) -> None:
-        """Start the daemon, and the clock that its data follow."""
+        """Start the daemon and the clock for its data."""
         self.table.start(watch=False)
         if unlock:
             self.table.feed([tick(self._t_us)])
@@ -84,7 +84,7 @@ class Screens:
         self.resume()
 
     def start_console(self, *arguments: str) -> None:
-        """Start the console, at the same port as before, and remember its address."""
+        """Start the console at its previous port, if any, and store its address."""
         line = self._run(
             "console", "--socket", self.table.socket, "--sign-in", str(self.folder / "sign-in"),
             "--port", self.url.rpartition(":")[2] or "0", "--name", "pit 1",
@@ -106,7 +106,7 @@ class Screens:
             self._clock = None
 
     def kill_table(self) -> None:
-        """Kill the daemon as a power cut would."""
+        """Kill the daemon like a power cut."""
         self.pause()
         self.table.kill()
 
@@ -126,7 +126,7 @@ class Screens:
         self._end("console")
 
     def close(self) -> None:
-        """End everything that runs."""
+        """Stop all processes."""
         self.pause()
         for name in tuple(self._processes):
             self._end(name)
@@ -149,7 +149,7 @@ class Screens:
             self.table.feed([tick(self._t_us)])
 
     def happens(self, readings: Sequence[AnyReading], until_us: int) -> None:
-        """Feed readings at their own times while the clock is paused, and advance it to `until_us`."""
+        """Feed readings at their times while the clock is paused, and advance it to `until_us`."""
         self.table.feed(lines_of([(one.t, one) for one in readings]))
         self._t_us = until_us
         self.table.feed([tick(until_us)])
@@ -170,7 +170,7 @@ class Screens:
                 self.table.feed([tick(self._t_us)])
 
     def _run(self, command: str, *arguments: str) -> str:
-        """Start a process and return its first line."""
+        """Start a process and return the first line of its output."""
         log, output = self.folder / f"{command}.log", self.folder / f"{command}.out"
         output.unlink(missing_ok=True)
         process = self._processes[command] = Forked((command, *arguments), log=log, output=output)

@@ -1,4 +1,4 @@
-"""Every state of the screens against WCAG 2.2 AA, checked by axe; keys large enough for a wet thumb."""
+"""Every state of the screens against WCAG 2.2 AA, checked by axe, and keys large enough for a wet thumb."""
 
 from pathlib import Path
 
@@ -24,7 +24,7 @@ RULINGS = """() => [...document.querySelectorAll(".rulings .key, .rulings .choic
 
 
 def assert_accessible(page: Page) -> None:
-    """Check what the page shows now, including its contrasts and target sizes."""
+    """Check the present page, including its contrasts and target sizes."""
     page.evaluate(AXE)
     found = page.evaluate("tags => axe.run(document, {runOnly: tags})", TAGS)
     assert [(one["id"], one["nodes"][0]["html"]) for one in found["violations"]] == []

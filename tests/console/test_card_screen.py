@@ -1,4 +1,4 @@
-"""A Three Card Poker table's screens: positions, play and fold, a card that the shoe could not read."""
+"""A Three Card Poker table's screens: positions, play and fold, and a card that the shoe could not read."""
 
 import re
 
@@ -48,7 +48,7 @@ def test_an_unread_card_is_entered_by_touch(screens: Screens, sign_in: SignIn, b
 
 
 def test_a_wrongly_entered_card_is_replaced_and_the_deal_counts(screens: Screens, sign_in: SignIn) -> None:
-    """The card is then in two hands, and a misdeal would void what one input can correct."""
+    """The invalid card is in two hands, and a misdeal would void a deal that one input can correct."""
     bob = sign_in("bob")
     for seat in ("1", "2"):
         bob.page.get_by_role("checkbox", name=seat, exact=True).check(force=True)

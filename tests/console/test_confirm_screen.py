@@ -1,4 +1,4 @@
-"""A table at which people confirm each call: a proposal waits, and one touch accepts it."""
+"""A table with confirmed calls: a proposal waits, and one touch accepts it."""
 
 from playwright.sync_api import Browser, expect
 

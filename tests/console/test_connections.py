@@ -1,4 +1,4 @@
-"""The console's connections: whatever connections a stranger leaves open, the staff's screens are served."""
+"""The console serves the staff's screens while a stranger keeps connections open."""
 
 import http.client
 import json
@@ -32,7 +32,7 @@ BEGUN = {
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    """Yield where a console serves this machine."""
+    """Yield the address of a console for this machine."""
     screens = Screens(Path(tmp_path_factory.mktemp("screens")))
     try:
         screens.start_sign_in()

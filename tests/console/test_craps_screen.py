@@ -1,4 +1,4 @@
-"""A craps table's screens in a real browser: rulings, corrections, two consoles, a table that is killed."""
+"""A craps table's screens in a real browser: rulings, corrections, two consoles, a killed table."""
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
@@ -25,7 +25,7 @@ def number(person: Person) -> str:
 
 
 def call_back_of_new_roll(screens: Screens, person: Person, faces: tuple[Face, Face]) -> None:
-    """Throw dice, and open the keys that call this roll back, not the roll before."""
+    """Throw dice, and open the keys that call back this roll instead of the previous roll."""
     heading = person.page.locator("summary", has_text="Call back")
     before = heading.inner_text() if heading.count() else "none"
     screens.play(throw(0, faces))
@@ -91,7 +91,7 @@ def test_a_second_ruling_on_a_closed_review_is_refused_with_a_message(
 ) -> None:
     ann = sign_in("ann")
     unsure(screens)
-    ann.reads("is under review")  # until then the keys call back the roll before
+    ann.reads("is under review")  # until then the keys call back the previous roll
     roll = number(ann)
     late = sign_in("ann", feed=False)
     assert number(late) == roll
@@ -189,7 +189,7 @@ def test_a_killed_table_is_shown_at_once_and_its_state_when_it_is_back(
 ) -> None:
     ann = sign_in("ann")
     unsure(screens)
-    ann.reads("is under review")  # until then the keys call back the roll before
+    ann.reads("is under review")  # until then the keys call back the previous roll
     roll = number(ann)
     screens.kill_table()
     ann.reads("The controller does not answer", "make the calls by hand")
@@ -208,7 +208,7 @@ def test_the_players_display_shows_the_retained_board_at_once_when_it_starts(
 ) -> None:
     screens.play(throw(0, (2, 2)))
     expect(display.locator(".big .total")).to_have_text("4")
-    # Without its script the page shows what it was loaded with, and nothing published later.
+    # Without its script the page shows only the state at its loading.
     late = browser.new_context(viewport={"width": 1280, "height": 800}, java_script_enabled=False).new_page()
     late.goto(f"{screens.url}/display")
     for part in (".puck", ".phase", ".big .total", ".verdict", ".bets", ".past li"):
@@ -239,7 +239,7 @@ def test_a_long_fast_session_does_not_increase_the_displays_memory(screens: Scre
     nodes, heap = size()
     play(120)
     nodes_after, heap_after = size()
-    # 120 boards of 300 nodes each would be 36,000 if they were kept.
+    # 120 boards of 300 nodes each would be 36,000 nodes if the page kept them.
     assert nodes_after < nodes + 5_000
     assert heap_after < heap + 2_000_000
     display.close()

@@ -1,4 +1,4 @@
-"""A review with the camera's pictures: next to the drawn throw, for staff only, verified."""
+"""A review with the camera's verified pictures next to the drawn throw, for staff only."""
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -18,7 +18,7 @@ TABLE = "craps"
 
 @pytest.fixture
 def album() -> list[Closed]:
-    """Return two files as a camera makes them."""
+    """Return two files of a camera."""
     return photographs()
 
 

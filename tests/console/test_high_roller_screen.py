@@ -1,4 +1,4 @@
-"""A High Roller table's screens: cards are sold by touch, and a roll under review is ruled on."""
+"""A High Roller table's screens: cards are sold by touch, and a review is ruled on."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,7 +14,7 @@ from tests.scenes import SECOND_US, throw
 
 @pytest.fixture(scope="module")
 def screens(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Screens]:
-    """Yield the screens of a table as long as the one in the simulated scenes."""
+    """Yield the screens of a table with the length of the simulated table."""
     folder = Path(tmp_path_factory.mktemp("screens"))
     file = Path(high_roller(folder))
     with file.open("a", encoding="utf-8") as text:

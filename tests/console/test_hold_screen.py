@@ -1,4 +1,4 @@
-"""The time in which a held call can still be stopped: counted down, and shown only if a person can use it."""
+"""The countdown of a held call, shown only to people who can stop the call."""
 
 import pytest
 from playwright.sync_api import Browser, expect
@@ -8,7 +8,7 @@ from tests.console.drawn import drawn
 
 
 def held(hold_ms: float, left_ms: float | None) -> Floor:
-    """Return a craps table with the dice at rest, or (`left_ms` None) in flight."""
+    """Return a craps table with the dice at rest or, if `left_ms` is None, in flight."""
     return Floor(
         table="craps",
         ruleset="craps-12-034",

@@ -1,4 +1,4 @@
-"""The process that serves the screens dies during a throw: the table plays on, and screens recover."""
+"""The console dies during a throw. The table continues to play, and the screens recover."""
 
 import urllib.request
 from collections.abc import Iterator

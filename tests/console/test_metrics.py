@@ -1,4 +1,4 @@
-"""Metrics: what may be scraped and by whom, and that every alert and panel finds its series."""
+"""Metrics: their access rules, and the series of every alert and panel."""
 
 import json
 import re
@@ -97,7 +97,7 @@ def test_metrics_are_for_this_machine_and_the_scrapers_given_at_the_start() -> N
 
 @pytest.fixture(scope="module")
 def prometheus(screens: Screens, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Yield the address of a Prometheus that scrapes the console with our alerts."""
+    """Yield the address of a Prometheus that scrapes the console with the shipped alerts."""
     program = shutil.which("prometheus")
     if program is None:
         pytest.skip("prometheus is not installed: see .ci/services")
@@ -131,14 +131,14 @@ def prometheus(screens: Screens, tmp_path_factory: pytest.TempPathFactory) -> It
 
 
 def asked(url: str, **query: str) -> dict[str, object]:
-    """Query Prometheus; return an empty result if it does not answer yet."""
+    """Query Prometheus; return an empty result if it does not respond yet."""
     try:
         with urllib.request.urlopen(f"{url}?{urllib.parse.urlencode(query)}", timeout=10) as answer:
             result: dict[str, object] = json.load(answer)
             return result
     except urllib.error.HTTPError as error:
         if error.code == HTTPStatus.SERVICE_UNAVAILABLE:
-            return {}  # it is starting
+            return {}  # Prometheus is starting
         raise AssertionError(f"{query}: {error.read().decode()}") from error
     except OSError:
         return {}
@@ -198,7 +198,7 @@ AT = {"instance": "t1", "job": "table"}
 
 
 class Case(NamedTuple):
-    """When an alert fires: series, each with values minute by minute, and labels besides the table's own."""
+    """The condition of an alert: series with a value for each minute, and additional labels."""
 
     alert: str
     series: dict[str, str]
@@ -206,7 +206,7 @@ class Case(NamedTuple):
     labels: dict[str, str] = {}
     value: str = ""
     of_table: bool = True
-    """Whether the alert keeps the labels of one series, its job included."""
+    """Whether the alert keeps the labels of one series, including its job."""
 
 
 FIRES = (
@@ -255,7 +255,7 @@ QUIET = {
     "table_journal_waiting": "2x90",
     "table_resident_bytes": "60000000x90",
 }
-"""A table without faults: closed and locked at night, one review in a hundred, ruled on at once."""
+"""A table without faults: closed and locked at night, and one review in a hundred, ruled on immediately."""
 
 
 def _series(values: dict[str, str]) -> list[dict[str, str]]:

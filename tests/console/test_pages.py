@@ -1,4 +1,4 @@
-"""The pages for any state of the controller: none fails, none shows more than it may."""
+"""The pages for every state of the controller: none fails, and none shows secret data."""
 
 import dataclasses
 
@@ -184,7 +184,7 @@ MANY = settings(
     max_examples=100,
     deadline=None,
     suppress_health_check=list(HealthCheck),
-    phases=(Phase.explicit, Phase.reuse, Phase.generate),  # a whole floor takes minutes to shrink
+    phases=(Phase.explicit, Phase.reuse, Phase.generate),  # shrinking a whole floor takes minutes
 )
 
 

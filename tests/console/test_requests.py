@@ -1,4 +1,4 @@
-"""The console's requests: no server error, inputs only as the signed-in person, none from another site."""
+"""Requests to the console: no server error, inputs only as the signed-in person, none from another site."""
 
 import asyncio
 import string
@@ -22,7 +22,7 @@ OURS = {"origin": ORIGIN, "content-type": "application/json"}
 
 
 class FakeTable:
-    """Stands in for the control socket: records requests, and returns the state of an open craps table."""
+    """Replaces the control socket: records requests, and returns the state of an open craps table."""
 
     def __init__(self) -> None:
         self.said: list[Json] = []
@@ -45,12 +45,12 @@ class FakeTable:
     once = ask
 
     async def lines(self, **_: object) -> AsyncGenerator[Json, None]:
-        await asyncio.Event().wait()  # nothing is ever published
+        await asyncio.Event().wait()  # no update is ever published
         yield {}
 
 
 class FakeDesk:
-    """Stands in for the sign-in process: ann's PIN is 1234, and every token names its person."""
+    """Replaces the sign-in process: ann's PIN is 1234, and every token names its person."""
 
     def __init__(self) -> None:
         self.open: set[str] = set()
@@ -84,7 +84,7 @@ class FakeDesk:
 
 
 class House:
-    """One console between a fake table and a fake desk."""
+    """A console between a fake table and a fake desk."""
 
     def __init__(self) -> None:
         self.table, self.desk = FakeTable(), FakeDesk()
@@ -359,7 +359,7 @@ def test_no_request_is_a_server_error_and_inputs_are_entered_only_as_the_signed_
     house.client.cookies.clear()
     page = house.page() if signed_in else OURS
     if path == "/events" and method == "GET":
-        headers = {**headers, "cookie": ""}  # a stream has no end to wait for
+        headers = {**headers, "cookie": ""}  # a stream does not end
     answer = house.client.request(method, path, content=body, headers={**page, **headers})
     assert answer.status_code != 500, answer.text
     assert signed_in or house.table.said == []

@@ -1,4 +1,4 @@
-"""The screens in states that no simulated session reaches: readable, large enough, nothing out of view."""
+"""The screens in states that no simulated session reaches: readable, large enough, and completely in view."""
 
 import json
 import re
@@ -286,13 +286,13 @@ STATES: Mapping[str, Floor] = {
 
 
 def open_all(page: Page) -> None:
-    """Touch everything that opens more keys."""
+    """Touch every heading that opens more keys."""
     for one in page.locator("summary:visible").all():
         if one.locator("..").get_attribute("open") is None:
             one.tap()
     page.evaluate(
         "scrollTo(0, 0)"
-    )  # opening keys scrolled the page: a key half below the head does not count as too small
+    )  # opening keys scrolled the page, so a key half below the head is not too small
 
 
 @pytest.mark.parametrize("state", STATES)
@@ -314,7 +314,7 @@ def test_the_first_second_without_a_controller_is_readable(browser: Browser) -> 
 
 
 def test_a_review_asks_for_nothing_that_cannot_be_touched(browser: Browser) -> None:
-    """An attempt cut off by a power failure can only be ruled void: no face is asked for."""
+    """An attempt interrupted by a power failure can only be void, so no face is requested."""
     page = drawn(browser, STATES["cut off by a power loss"])
     expect(page.locator("#ruling h2")).to_have_text("Roll 7 is under review: touch No Roll")
     page.close()
@@ -416,7 +416,7 @@ def test_the_lock_key_is_in_view_however_many_results_there_are(browser: Browser
 
 
 def test_the_second_half_of_a_double_tap_enters_nothing(browser: Browser) -> None:
-    """By then a different key is in the same place: after No More Bets, the one that opens bets again."""
+    """The second tap meets the next key at that place, such as the key that opens bets again."""
     page = drawn(browser, STATES["bets may be closed, after twelve spins"])
     said: list[str] = []
     page.on("request", lambda request: said.append(request.url) if request.method == "POST" else None)
@@ -428,7 +428,7 @@ def test_the_second_half_of_a_double_tap_enters_nothing(browser: Browser) -> Non
 
 
 def said_by(page: Page) -> list[str]:
-    """Return a list that from now on collects every request that the page sends to the table."""
+    """Return a list that collects every later request from the page to the table."""
     said: list[str] = []
 
     def note(request: Request) -> None:
@@ -440,7 +440,7 @@ def said_by(page: Page) -> list[str]:
 
 
 def all_of(page: Page, said: list[str]) -> list[str]:
-    """Return the page's requests, once a final request sent by the test has followed them."""
+    """Return the page's requests up to a final request, which the test sends."""
     with page.expect_request("**/end"):
         page.evaluate("fetch('/end', {method: 'POST', body: 'end'}).catch(() => {})")
     assert said[-1] == "end"
@@ -448,7 +448,7 @@ def all_of(page: Page, said: list[str]) -> list[str]:
 
 
 def double_tap(page: Page, one: Locator) -> None:
-    """Touch as a wet finger does: twice, too quickly for anyone to have read anything."""
+    """Touch twice like a wet finger, faster than anyone can read."""
     box = one.bounding_box()
     assert box is not None
     place = {"clientX": box["x"] + box["width"] / 2, "clientY": box["y"] + box["height"] / 2}
@@ -603,7 +603,7 @@ def test_a_choice_is_kept_when_the_page_is_fed_meanwhile(browser: Browser) -> No
 
     def feed(route: Route) -> None:
         body = f"data: {json.dumps(fed)}\n\n"
-        with suppress(Error):  # The stream of the page before this one is gone.
+        with suppress(Error):  # The stream of the previous page is closed.
             route.fulfill(body=body, content_type="text/event-stream")
 
     page.route("**/events", lambda route: feed(route) if fed else streams.append(route))
@@ -672,7 +672,7 @@ PLAYED = {"craps": "Rolls", "high_roller": "Rolls", "roulette": "Spins", "three_
 
 
 def shown(game: str, **reported: object) -> Now:
-    """Return the state of a display of this game; craps with the longest point and total."""
+    """Return the state of a display of this game; craps has the longest point and total."""
     word = {"Rolls": "roll", "Spins": "spin", "Deals": "deal"}[PLAYED[game]]
     floor = table(game, pockets=POCKETS if game == "roulette" else (), attempt=Attempt(word=word))
     board = board_of(

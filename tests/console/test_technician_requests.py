@@ -1,4 +1,4 @@
-"""The technician's requests: for technicians only, each from the right page, none a server error."""
+"""The technician's requests: for technicians only, each from the right page, and no server error."""
 
 from collections.abc import AsyncGenerator, Sequence
 from typing import cast
@@ -22,7 +22,7 @@ BEGIN = {"does": "test", "device": "cam"}
 
 
 class TechniciansTable(FakeTable):
-    """Returns a status, recordings and a log; records what was requested with which token."""
+    """Returns a status, recordings and a log; records each request with its token."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""The console for other machines: with TLS and a real certificate, and never without."""
+"""The console serves other machines only with TLS, tested with a real certificate."""
 
 import datetime
 import http.client
@@ -22,13 +22,13 @@ from tests.app.rig import PATIENCE_S
 from tests.console.rig import PEOPLE, Screens
 
 HOST = "127.0.0.2"
-"""Stands in for the address of a network interface: the console does not treat it as loopback."""
+"""A replacement for a network interface's address, which the console does not treat as loopback."""
 NAME = "pit-1.example"
 YEAR = datetime.timedelta(days=365)
 
 
 def make_certificate(folder: Path, passphrase: bytes | None = None) -> tuple[Path, Path]:
-    """Make a self-signed certificate for the address and the name; return its file and its key's."""
+    """Make a self-signed certificate for the address and the name; return its file and the key's file."""
     key = ec.generate_private_key(ec.SECP256R1())
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, NAME)])
     names = [x509.DNSName(NAME), x509.IPAddress(ipaddress.ip_address(HOST))]
@@ -66,7 +66,7 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 def served(
     tmp_path_factory: pytest.TempPathFactory, certificate: tuple[Path, Path]
 ) -> Iterator[tuple[str, int]]:
-    """Yield where a console serves other machines."""
+    """Yield the address of a console for other machines."""
     screens = Screens(Path(tmp_path_factory.mktemp("screens")))
     crt, key = map(str, certificate)
     try:
@@ -80,7 +80,7 @@ def served(
 
 
 def connected(served: tuple[str, int], certificate: tuple[Path, Path]) -> http.client.HTTPSConnection:
-    """Connect as a browser that trusts this certificate and no other."""
+    """Connect as a browser that trusts only this certificate."""
     trusts = ssl.create_default_context(cafile=str(certificate[0]))
     return http.client.HTTPSConnection(*served, context=trusts, timeout=PATIENCE_S)
 

@@ -1,4 +1,4 @@
-"""A roulette table's screens: a spin is ruled on by touching its number on the wheel."""
+"""A roulette table's screens: a person rules on a spin by touching its number on the wheel."""
 
 from playwright.sync_api import Browser, expect
 
@@ -53,7 +53,7 @@ def test_two_reads_that_differ_are_ruled_by_where_the_ball_is(screens: Screens, 
     _, feed, _ = simulate(2, {"valid": 1.0}, 1, wheel=AMERICAN)
     reads = [one for _, one in feed if isinstance(one, PocketBall)]
     decided_us = next(one.t for _, one in feed if isinstance(one, RotorIndex) and one.t > reads[2].t)
-    # Another pocket, sooner than the ball could come round again and before the call's hold ends.
+    # Another pocket, before the ball could come round again and before the call's hold ends.
     stray = PocketBall(t=decided_us + 100_000, dev=reads[2].dev)
     before = [(arrived, one) for arrived, one in feed if one.t < stray.t]
     after = [(arrived, one) for arrived, one in feed if one.t > stray.t and isinstance(one, RotorIndex)]

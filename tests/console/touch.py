@@ -1,4 +1,4 @@
-"""What a person does at a screen: touch and read."""
+"""A person's actions at a screen: touching and reading."""
 
 import re
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from playwright.sync_api import Page, expect
 
 PATIENCE_MS = 300_000
-"""How long a test waits for a condition before it treats the screen as stuck."""
+"""Time limit for a condition, in milliseconds, after which the screen counts as stuck."""
 expect.set_options(timeout=PATIENCE_MS)
 
 
@@ -25,7 +25,7 @@ class Person:
         self.touches = 0
 
     def try_pin(self, name: str, pin: str) -> None:
-        """Touch a name and a PIN, whatever the result."""
+        """Touch a name and a PIN; the sign-in may fail."""
         if not self.page.url.startswith(self.url):
             self.page.goto(self.url)
         self.page.get_by_label(name, exact=True).check()
@@ -44,19 +44,19 @@ class Person:
         self.touches += 1
 
     def open(self, heading: str) -> None:
-        """Touch a heading that opens more keys; again if it was replaced under the finger."""
+        """Touch a heading that opens more keys; repeat the touch if the page replaced the heading."""
         summary = self.page.locator("summary", has_text=heading)
         while summary.locator("xpath=..").get_attribute("open") is None:
             summary.tap()
             self.touches += 1
 
     def reads(self, *words: str) -> None:
-        """Wait until all these words are on the screen."""
+        """Wait until all these texts are on the screen."""
         for each in words:
             expect(self.page.locator("body")).to_contain_text(re.compile(re.escape(each), re.IGNORECASE))
 
     def is_answered_with(self, words: str) -> None:
-        """Wait until the answer line shows these words."""
+        """Wait until the answer line shows this text."""
         expect(self.page.locator("#said")).to_contain_text(words)
 
     def has_no_key(self, key: str) -> None:
