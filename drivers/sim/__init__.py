@@ -1,1 +1,1 @@
-"""The virtual table: simulated dice, wheels and people, with the truth of each attempt."""
+"""The virtual table: simulated dice, wheels and people, with the ground truth of each attempt."""

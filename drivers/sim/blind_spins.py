@@ -1,7 +1,6 @@
-"""Spins in which sensors fail: dust, stray pulses, failed beams, silence, a second mark, a failed pocket
-reader.
+"""Spins with failing sensors: dust, stray pulses, failed beams, silence, a second mark, or a failed reader.
 
-Each kind plays one scene at a wheel, and lists the correct outcomes if they do not follow from the number of
+Each kind plays one scene at a wheel. It lists the correct outcomes that do not follow from the number of
 turns.
 """
 
@@ -15,28 +14,28 @@ from drivers.sim.wheel_sensors import WHEEL
 
 
 def dust_missed(croupier: Croupier) -> Spin:
-    """Between one pulse in twenty and one in five is missed."""
+    """The beams miss 5 to 20 % of the pulses."""
     spin = croupier.usual_spin()
     spin.faults.missed = croupier.rng.uniform(0.05, 0.2)
     return spin
 
 
 def dust_doubled(croupier: Croupier) -> Spin:
-    """Between one pulse in twenty and one in five is doubled."""
+    """The beams double 5 to 20 % of the pulses."""
     spin = croupier.usual_spin()
     spin.faults.doubled = croupier.rng.uniform(0.05, 0.2)
     return spin
 
 
 def dust(croupier: Croupier) -> Spin:
-    """Pulses are missed and doubled, each with a probability of 5 to 20 %."""
+    """The beams miss 5 to 20 % of the pulses and double 5 to 20 %."""
     spin = croupier.usual_spin()
     spin.faults.missed, spin.faults.doubled = croupier.rng.uniform(0.05, 0.2), croupier.rng.uniform(0.05, 0.2)
     return spin
 
 
 def strays(croupier: Croupier) -> Spin:
-    """The beams produce stray pulses, one every two to five seconds."""
+    """The beams produce a stray pulse every two to five seconds."""
     spin = croupier.usual_spin()
     spin.faults.strays_hz = croupier.rng.uniform(0.2, 0.5)
     if spin.ball.turns < VALID_TURNS + 0.5:
@@ -45,7 +44,7 @@ def strays(croupier: Croupier) -> Spin:
 
 
 def dust_and_strays(croupier: Croupier) -> Spin:
-    """One pulse in ten is missed, and about as many are strays."""
+    """The beams miss one pulse in ten and produce about as many stray pulses."""
     spin = croupier.spin()
     spin.faults.missed = 0.1
     spin.faults.strays_hz = 0.1 * len(croupier.house.wheel.beams_deg) * 0.8
@@ -73,7 +72,7 @@ def stray_after(croupier: Croupier) -> Spin:
 
 
 def dead_beam(croupier: Croupier) -> Spin:
-    """One beam has failed, the same one in every spin of a session."""
+    """One beam has failed, always the same beam in a session."""
     spin = croupier.usual_spin()
     dead = int(croupier.house.wheel.pocket_reader_deg) % len(croupier.house.wheel.beams_deg)
     spin.faults.dead_beams = frozenset((dead,))
@@ -81,7 +80,7 @@ def dead_beam(croupier: Croupier) -> Spin:
 
 
 def dead_beam_dust(croupier: Croupier) -> Spin:
-    """One beam has failed, the same one in every spin of a session, and the others are dusty."""
+    """One beam has failed, always the same beam in a session; the other beams miss pulses."""
     spin = dead_beam(croupier)
     spin.faults.missed = croupier.rng.uniform(0.02, 0.08)
     return spin
@@ -131,7 +130,7 @@ def silent_end(croupier: Croupier) -> Spin:
 
 
 def silent_launch(croupier: Croupier) -> Spin:
-    """The wheel is silent for 1.3 to 2.5 turns of its rotor, which end during the ball's run."""
+    """The wheel is silent for 1.3 to 2.5 turns of its rotor, until some time in the ball's run."""
     spin = croupier.spin(croupier.rng.uniform(4.5, 16.0))
     turn_s = 1 / abs(spin.play.rotor.speed_at(spin.launch_s))
     ends = spin.ball.at(croupier.rng.uniform(0.3, spin.ball.turns - 0.6))
@@ -141,7 +140,7 @@ def silent_launch(croupier: Croupier) -> Spin:
 
 
 def silent_before(croupier: Croupier) -> Spin:
-    """The wheel is silent for up to 2.5 turns of its rotor, which end before the launch."""
+    """The wheel is silent for up to 2.5 turns of its rotor, until shortly before the launch."""
     spin = croupier.usual_spin()
     turn_s = 1 / abs(spin.play.rotor.speed_at(spin.launch_s))
     ends = spin.launch_s - croupier.rng.uniform(0.2, 1.5) * turn_s
@@ -159,8 +158,10 @@ def _away(spin: Spin, begins_s: float, ends_s: float) -> None:
 
 
 def board_away_before(croupier: Croupier) -> Spin:
-    """The wheel's board is down for up to five seconds; if there is time, it is back three to four turns of
-    the rotor before the launch."""
+    """The wheel's board is down for up to five seconds.
+
+    If time allows, the board is back three to four turns of the rotor before the launch.
+    """
     spin = croupier.usual_spin()
     turn_s = 1 / abs(spin.play.rotor.speed_at(spin.launch_s))
     ends = max(croupier.now_s + 1.0, spin.launch_s - croupier.rng.uniform(3.0, 4.0) * turn_s)
@@ -171,7 +172,7 @@ def board_away_before(croupier: Croupier) -> Spin:
 
 
 def board_away_at(croupier: Croupier) -> Spin:
-    """The wheel's board is down at the launch and back in mid-run."""
+    """The wheel's board is down at the launch, and back in mid-run."""
     spin = croupier.spin(croupier.rng.uniform(4.5, 18.0))
     ends = spin.ball.at(croupier.rng.uniform(0.2, spin.ball.turns - 0.6))
     _away(spin, max(croupier.now_s + 0.2, spin.launch_s - croupier.rng.uniform(0.2, 6.0)), ends)
@@ -213,7 +214,7 @@ def index_doubled(croupier: Croupier) -> Spin:
 
 
 def second_mark(croupier: Croupier) -> Spin:
-    """A scratch on the rotor also triggers the index sensor, always or sometimes."""
+    """A scratch on the rotor triggers the index sensor, always or in three turns of five."""
     spin = croupier.usual_spin()
     spin.faults.second_mark = croupier.rng.choice((0.5, croupier.rng.uniform(0.1, 0.9)))
     spin.faults.second_mark_seen = croupier.rng.choice((1.0, 1.0, 0.6))
@@ -222,7 +223,7 @@ def second_mark(croupier: Croupier) -> Spin:
 
 
 def reader_missed(croupier: Croupier) -> Spin:
-    """The pocket reader misses the ball's second turn, its second and fourth, or its third."""
+    """The pocket reader misses the ball's second turn, its second and fourth turns, or its third turn."""
     spin = croupier.spin(longer_turns=3.0)
     spin.faults.reader_misses = croupier.rng.choice((frozenset((1,)), frozenset((1, 3)), frozenset((2,))))
     return spin
@@ -304,4 +305,4 @@ BLIND: Mapping[str, Kind] = {
     "worn_wheel_knee": Kind(wheel_models.tilted_knee, worn_wheel),
     "worn_wheel_beams_2": Kind(_TWO, worn_wheel),
 }
-"""Spins in which sensors fail, by name."""
+"""Spins with failing sensors, by name."""

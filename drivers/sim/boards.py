@@ -1,4 +1,4 @@
-"""Virtual devices, which use the real protocols, and cables that may disturb their bytes."""
+"""Virtual devices that speak the real protocols, and cables that can disturb their bytes."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -17,30 +17,32 @@ from drivers.readings import COMMON, to_texts
 from drivers.shoe.device import LID_SWITCH, ShoeEncoder, ShoeSettings
 
 MAX_KEPT = 16
-"""The number of latest sentences that a board keeps, so that it can repeat them."""
+"""Number of sentences that a board keeps for repetition."""
 ALIVE_US = 200_000
 FIRMWARE = "virtual-1"
 CRYSTAL_PPM = 60.0
-"""Maximum drift of a crystal in working order."""
+"""Maximum clock error of a crystal in working order."""
 
 
 class Peer(Protocol):
-    """A device at the end of its cable. Times are table times; the device timestamps its readings with its
-    own clock."""
+    """A device on its cable.
+
+    Times in calls are table times. The device timestamps its readings with its clock.
+    """
 
     name: str
     hung: bool
-    """Whether the device neither receives nor sends, although its cable is good."""
+    """Whether the device hangs: it neither receives nor sends."""
     input_broken: bool
-    """Whether the device receives nothing but continues to send."""
+    """Whether the device receives nothing but still sends."""
     clock: "BoardClock"
 
     def start(self, now_us: int) -> None:
-        """Start as after power-on."""
+        """Start, as at power-on."""
         ...
 
     def restart(self, now_us: int) -> None:
-        """Restart; the device's memory is lost."""
+        """Restart with empty memory."""
         ...
 
     def receive(self, now_us: int, data: bytes) -> None:
@@ -52,23 +54,23 @@ class Peer(Protocol):
         ...
 
     def tick(self, now_us: int) -> None:
-        """Handle everything that is due by now."""
+        """Handle the work that is due."""
         ...
 
     def next_due_us(self) -> int | None:
-        """Return when `tick` is due next."""
+        """Return the time at which `tick` is due next."""
         ...
 
     def take_output(self) -> bytes:
-        """Return the bytes for the table; each is returned once."""
+        """Return the new bytes for the table and discard them."""
         ...
 
 
 class BoardClock:
-    """A board's own clock, with an arbitrary start value and a rate that is off by some ppm."""
+    """A board's clock, with an arbitrary start value and a constant error in ppm."""
 
     def __init__(self, now_us: int, starts_at: int, off_ppm: float) -> None:
-        """Start the clock at the value `starts_at` now."""
+        """Start the clock at the value `starts_at`."""
         self.off_ppm = off_ppm
         self._since_us = now_us
         self._start_value = starts_at
@@ -78,32 +80,31 @@ class BoardClock:
         return self._start_value + round((now_us - self._since_us) * (1 + self.off_ppm / 1e6))
 
     def when(self, value: int) -> int:
-        """Return the table time at which the clock has this value, or at most a microsecond later."""
+        """Return the table time at which the clock has this value, rounded up by at most 1 us."""
         return self._since_us + int((value - self._start_value) / (1 + self.off_ppm / 1e6)) + 1
 
     def run(self, now_us: int, off_ppm: float) -> None:
-        """Run at a different rate from now on."""
+        """Continue with a different error in ppm."""
         self._start_value, self._since_us = self.read(now_us), now_us
         self.off_ppm = off_ppm
 
     def jump(self, by_us: int) -> None:
-        """Jump to a different value."""
+        """Add `by_us` to the clock's value."""
         self._start_value += by_us
 
 
 @dataclass(frozen=True, slots=True)
 class Sensor:
-    """The sensor on one of a board's channels: its device at the table, and the kinds of reading that it
-    sends."""
+    """The sensor on one channel of a board, with its device name and its kinds of reading."""
 
     dev: str
     reads: tuple[str, ...]
     fixed_fields: frozenset[str] = frozenset()
-    """Fields that are fixed in the table's file, so that the board does not send them."""
+    """Fields with fixed values in the table's file, which the board does not send."""
 
 
 class Board:
-    """A sensor node: the node's end of the link, its own clock, and its lamps."""
+    """A sensor node, with its end of the link, its clock and its lamps."""
 
     def __init__(
         self,
@@ -114,13 +115,13 @@ class Board:
         key: str = "",
         sensors: Mapping[int, Sensor] | None = None,
     ) -> None:
-        """Create a board that sends these kinds of reading, or one with these sensors by channel."""
+        """Create a board with the readings `reads`, or with `sensors` by channel."""
         self.name = name
         self.hung = False
         self.input_broken = False
         self.lamps: dict[str, str] = {}
         self._switches: dict[tuple[str, str], Switch] = {}
-        """The state of each switch, by device and name."""
+        """State of each switch, by device and name."""
         self._greeted = False
         self._sensors = sensors or {0: Sensor(name, reads)}
         for sensor in self._sensors.values():
@@ -128,13 +129,13 @@ class Board:
                 door = Switch(t=0, dev=sensor.dev, name="door", open=False)
                 self._switches[sensor.dev, door.name] = door
         self.devices = tuple(dict.fromkeys((name, *(sensor.dev for sensor in self._sensors.values()))))
-        """The devices of the table whose readings the board sends."""
+        """The table's devices whose readings the board sends."""
         self._rng = rng
         self._key = bytes.fromhex(key) or None
         self._begin(0)
 
     def start(self, now_us: int) -> None:
-        """Start, with a clock at an arbitrary value."""
+        """Start, with an arbitrary clock value."""
         self._begin(now_us)
         self._end.start(self.clock.read(now_us))
 
@@ -156,7 +157,7 @@ class Board:
         self._send_switches(now_us)
 
     def _send_switches(self, now_us: int) -> None:
-        """Report the switches' states to a table that has just connected, as a real board does."""
+        """Report all switch states after the table connects, as a real board does."""
         is_listening = self._end.pings >= FIRST_PINGS
         if is_listening and not self._greeted:
             for switch in tuple(self._switches.values()):
@@ -164,7 +165,7 @@ class Board:
         self._greeted = is_listening
 
     def sense(self, now_us: int, reading: AnyReading) -> None:
-        """Send a reading, timestamped with the board's clock."""
+        """Send a reading with the board's timestamp."""
         if isinstance(reading, Switch):
             self._switches[reading.dev, reading.name] = reading
         if self.hung:
@@ -177,32 +178,32 @@ class Board:
     def send_reading(
         self, now_us: int, kind: str, fields: Mapping[str, str], *, seen_us: int, channel: int = 0
     ) -> None:
-        """Send any reading, valid or not."""
+        """Send a reading without a check of its fields."""
         clock_us, seen_clock_us = self.clock.read(now_us), self.clock.read(seen_us)
         self._end.reading(clock_us, kind, fields, channel=channel, seen_us=seen_clock_us)
 
     def _sensor_of(self, dev: str) -> tuple[int, Sensor]:
-        """Return a device's channel and sensor; for the board itself, the first channel and its sensor."""
+        """Return a device's channel and sensor; for the board's name, the first channel."""
         channels = self._sensors.items()
         return next((item for item in channels if item[1].dev == dev), next(iter(channels)))
 
     def tick(self, now_us: int) -> None:
-        """Send a beat or an announcement if one is due."""
+        """Send a heartbeat or an announcement if due."""
         if not self.hung:
             self._end.tick(self.clock.read(now_us))
 
     def next_due_us(self) -> int | None:
-        """Return when `tick` is due next."""
+        """Return the time at which `tick` is due next."""
         return None if self.hung else self.clock.when(self._end.next_deadline())
 
     def take_output(self) -> bytes:
-        """Return the bytes for the table."""
+        """Return the new bytes for the table and discard them."""
         return self._end.take_output()
 
     def _begin(self, now_us: int) -> None:
         rng = self._rng
         off_ppm = rng.uniform(-CRYSTAL_PPM, CRYSTAL_PPM)
-        # After one start in eight the clock wraps within ten minutes.
+        # One clock in eight wraps within ten minutes.
         near_wrap = CLOCK_US - rng.randrange(600_000_000)
         starts_at = near_wrap if rng.random() < 0.125 else rng.randrange(CLOCK_US)
         self.clock = BoardClock(now_us, starts_at, off_ppm)
@@ -214,7 +215,7 @@ class Board:
 
 
 class SendOnlyDevice:
-    """A device that only sends, including a regular keep-alive message."""
+    """A device that sends readings and keep-alive messages and ignores input."""
 
     def __init__(self, name: str) -> None:
         """Create the device with this name."""
@@ -226,7 +227,7 @@ class SendOnlyDevice:
         self._next_us = 0
 
     def start(self, now_us: int) -> None:
-        """Start as after power-on."""
+        """Start, as at power-on."""
         self._next_us = now_us
         self._output.clear()
         self.tick(now_us)
@@ -239,32 +240,32 @@ class SendOnlyDevice:
         """Ignore the table's bytes."""
 
     def tick(self, now_us: int) -> None:
-        """Send a message if one is due."""
+        """Send a keep-alive message if due."""
         raise NotImplementedError
 
     def next_due_us(self) -> int | None:
-        """Return when the next keep-alive message is due."""
+        """Return the time of the next keep-alive message."""
         return None if self.hung else self._next_us
 
     def take_output(self) -> bytes:
-        """Return the bytes for the table."""
+        """Return the new bytes for the table and discard them."""
         output = b"".join(self._output)
         self._output.clear()
         return output
 
 
 class Script(SendOnlyDevice):
-    """A camera script that prints readings as JSON lines, with or without timestamps from its own clock."""
+    """A camera script that prints readings as JSON lines, with or without timestamps from its clock."""
 
     def __init__(self, name: str, rng: Random, *, stamps: bool, lens: Homography | None = None) -> None:
-        """Create a script of this name; with a `lens`, it prints image coordinates instead of the table's."""
+        """Create a script; with a `lens`, the script prints image coordinates."""
         super().__init__(name)
         self._rng = rng
         self._stamps = stamps
         self._lens = lens
 
     def start(self, now_us: int) -> None:
-        """Start with a keep-alive message."""
+        """Start, and send a keep-alive message."""
         starts_at = self._rng.randrange(1 << 40)
         self.clock = BoardClock(now_us, starts_at, self._rng.uniform(-CRYSTAL_PPM, CRYSTAL_PPM))
         super().start(now_us)
@@ -280,13 +281,13 @@ class Script(SendOnlyDevice):
         self.print_reading(kind_of(reading), fields, seen_us=reading.t)
 
     def print_reading(self, kind: str, fields: Mapping[str, object], *, seen_us: int) -> None:
-        """Print any reading, valid or not."""
+        """Print a reading without a check of its fields."""
         stamp = {"t": self.clock.read(seen_us)} if self._stamps else {}
         if not self.hung:
             self._output.append(json.dumps({"kind": kind, **fields, **stamp}).encode() + b"\n")
 
     def tick(self, now_us: int) -> None:
-        """Send a keep-alive message."""
+        """Send a keep-alive message if due."""
         if self.hung or now_us < self._next_us:
             return
         self._next_us = now_us + ALIVE_US
@@ -300,13 +301,13 @@ SHOE_SETTINGS: Mapping[str, str | float | list[str]] = {
     "alive": ["OK"],
     "silent_s": 3.0,
 }
-"""The settings of a virtual shoe in a table's file, except its port."""
+"""Settings of a virtual shoe in a table's file, without the port."""
 SHOE_ALIVE_US = 1_000_000
 SHOE_TIMES = 2
 
 
 class VirtualShoe(SendOnlyDevice):
-    """A shoe that deals in rotation and sends neither positions nor times."""
+    """A shoe that deals in rotation and sends cards without positions or times."""
 
     def __init__(self, name: str) -> None:
         """Create the device with this name."""
@@ -315,7 +316,7 @@ class VirtualShoe(SendOnlyDevice):
         self._speaker = ShoeEncoder(codes.codes, times=SHOE_TIMES)
 
     def sense(self, now_us: int, reading: AnyReading) -> None:
-        """Send the code of a card that left the shoe, or of the opened or closed lid."""
+        """Send the code of a dealt card or of the lid's new state."""
         del now_us
         if self.hung:
             return
@@ -330,25 +331,25 @@ class VirtualShoe(SendOnlyDevice):
                 pass
 
     def tick(self, now_us: int) -> None:
-        """Send a message if one is due."""
+        """Send a keep-alive message if due."""
         if not self.hung and now_us >= self._next_us:
             self._next_us = now_us + SHOE_ALIVE_US
             self._output.append(self._speaker.word("alive"))
 
 
 Disturbance = Callable[[Random, bytes], list[tuple[int, bytes]]]
-"""Return the pieces of a line that a faulty cable delivers, each with its additional delay in
+"""Function that returns the pieces of a line that a faulty cable delivers, each with its additional delay in
 microseconds."""
 
 USB_US = (200, 900)
-"""Minimum and maximum delay of USB and the operating system without load."""
+"""Minimum and maximum delay through USB and an idle operating system."""
 
 
 class Wire:
-    """One direction of a cable. Lines keep their order unless a disturbance changes it."""
+    """One direction of a cable. Lines stay in order unless a disturbance delays them."""
 
     def __init__(self, rng: Random) -> None:
-        """Start without disturbances."""
+        """Create a wire without disturbances."""
         self.disturbances: list[Disturbance] = []
         self._rng = rng
         self._flying: list[tuple[int, int, bytes]] = []
@@ -372,36 +373,36 @@ class Wire:
                 heappush(self._flying, (on_time_us + later, self._sent, piece))
 
     def next_due_us(self) -> int | None:
-        """Return when the next bytes arrive."""
+        """Return the arrival time of the next bytes."""
         return self._flying[0][0] if self._flying else None
 
     def take(self, now_us: int) -> bytes:
-        """Return the bytes that have arrived by now."""
+        """Return the bytes that have arrived."""
         arrived = bytearray()
         while self._flying and self._flying[0][0] <= now_us:
             arrived += heappop(self._flying)[2]
         return bytes(arrived)
 
     def clear(self) -> None:
-        """Discard the bytes in transit, because the cable was pulled."""
+        """Discard the bytes in transit."""
         self._flying.clear()
 
 
 class Cable:
-    """A device's cable, and the table's port that its other end is plugged into."""
+    """A device's cable to a port of the table."""
 
     def __init__(self, peer: Peer, rng: Random) -> None:
-        """Connect this device to the table's port of the same name."""
+        """Connect the device to the table's port of the same name."""
         self.peer = peer
         self.rng = rng
         self.port: str | None = peer.name
-        """The port's name at the table; None while the cable is pulled."""
+        """Name of the table's port; None while the cable is unplugged."""
         self.plugged = 0
-        """The number of times that the cable has been plugged in; each time creates a new port."""
+        """Number of times that the cable has been plugged in; each time creates a new port."""
         self.blocked = False
         """Whether the device's port accepts no bytes."""
         self.outbox = bytearray()
-        """Bytes that have arrived at the table's end."""
+        """Bytes that have arrived at the table."""
         self.to_table = Wire(rng)
         self.to_peer = Wire(rng)
 
@@ -412,7 +413,7 @@ class Cable:
 
     @property
     def devices(self) -> tuple[str, ...]:
-        """Return the table's devices whose readings this cable carries."""
+        """Return the table's devices whose readings the cable carries."""
         return self.peer.devices if isinstance(self.peer, Board) else (self.name,)
 
     def pull(self) -> None:
@@ -423,18 +424,18 @@ class Cable:
         self.to_peer.clear()
 
     def plug(self, port: str) -> None:
-        """Plug the cable in; bytes sent while it was out are lost."""
+        """Plug the cable in; bytes sent while it was unplugged are lost."""
         self.peer.take_output()
         self.port = port
         self.plugged += 1
 
     def next_due_us(self) -> int | None:
-        """Return when `run` must be called next; None if nothing is scheduled."""
+        """Return the time at which `run` is due next; None if nothing is scheduled."""
         due = (self.peer.next_due_us(), self.to_table.next_due_us(), self.to_peer.next_due_us())
         return min((at for at in due if at is not None), default=None)
 
     def run(self, now_us: int) -> None:
-        """Handle what is due by now, and send the device's bytes."""
+        """Handle the work that is due, and send the device's bytes."""
         if received := self.to_peer.take(now_us):
             self.peer.receive(now_us, received)
         due = self.peer.next_due_us()
@@ -444,7 +445,7 @@ class Cable:
         self.outbox += self.to_table.take(now_us)
 
     def flush(self, now_us: int) -> None:
-        """Send the device's bytes; without a port they are lost."""
+        """Send the device's bytes; they are lost while the cable is unplugged."""
         output = self.peer.take_output()
         if output and self.port is not None:
             self.to_table.send(now_us, output)
@@ -456,8 +457,7 @@ def dropping(fraction: float) -> Disturbance:
 
 
 def dropping_for_good(remainder: int) -> Disturbance:
-    """Lose every second sentence of a node, even when it is repeated: those whose number modulo 2 is
-    `remainder`."""
+    """Lose all sentences of a node, and their repetitions, whose number modulo 2 is `remainder`."""
 
     def drop(_rng: Random, line: bytes) -> list[tuple[int, bytes]]:
         words = line.split(b" ", 3)
@@ -473,12 +473,12 @@ def doubling(fraction: float) -> Disturbance:
 
 
 def swapping(fraction: float, max_us: int) -> Disturbance:
-    """Delay this fraction of the lines so that later ones may overtake them."""
+    """Delay this fraction of the lines; later lines may overtake them."""
     return lambda rng, line: [(rng.randint(1, max_us) if rng.random() < fraction else 0, line)]
 
 
 def cutting(fraction: float) -> Disturbance:
-    """Cut off the end of this fraction of the lines, so that the next line begins in the same one."""
+    """Cut off the end of this fraction of the lines, including the line break."""
 
     def cut(rng: Random, line: bytes) -> list[tuple[int, bytes]]:
         if rng.random() >= fraction or len(line) < 2:

@@ -1,5 +1,4 @@
-"""A croupier at a wheel, who turns the rotor and launches and removes balls, and the ground truth of each
-spin."""
+"""A croupier, who turns the rotor and launches and removes balls, and the ground truth of each spin."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -17,24 +16,24 @@ from drivers.sim.wheel_sensors import Faults, Optics, Play, Sensed, sense
 
 Accepted = Literal["call", "void", "review", "nothing"]
 Launch = Callable[[Random, float, float, int], Run]
-"""Return the run of a ball, given a random generator, the launch time (s), the approximate number of turns,
-and the direction (+1 or -1)."""
+"""Function that returns a ball's run. Its parameters are a random generator, the launch time (s), the
+approximate number of turns, and the direction (+1 or -1)."""
 
 VALID_TURNS = 4
 CALL_MARGIN = 0.15
-"""If the pulses prove less than four turns plus this margin, a review is as correct as a call."""
+"""A review is as correct as a call if the pulses prove fewer than four turns plus this margin."""
 VOID_MARGIN = 0.35
-"""If the ball may have run more than four turns minus this margin, a review is as correct as a void."""
+"""A review is as correct as a void if the ball may have made more than four turns minus this margin."""
 MAX_SILENT_TURNS = 1.02
-"""After more turns than this without a pulse, nothing proves that the ball kept running; on a wheel with two
-beams, one missed pulse leaves a gap of exactly one turn."""
+"""Maximum number of turns without a pulse that still proves a continuous run. On a wheel with two beams, a
+missed pulse leaves a gap of exactly one turn."""
 MAX_SCENE_S = 150.0
-"""Maximum duration of a scene, long enough for seven turns of the slowest rotor at its end."""
+"""Maximum duration of a scene: seven turns of the slowest rotor after a spin."""
 
 
 @dataclass(frozen=True)
 class House:
-    """One wheel in use: its geometry, track, ball, rotor and sensors."""
+    """One wheel, with its geometry, track, ball, rotor and sensors."""
 
     wheel: Wheel
     law: Law = field(default_factory=Law)
@@ -44,10 +43,10 @@ class House:
     rotor_speeds: tuple[float, float] = (0.25, 0.5)
     knocked_up: float = 0.03
     launch: Launch | None = None
-    """A model of the ball's run that replaces the equation of motion."""
+    """Model of the ball's run that replaces the equation of motion."""
 
     def launched(self, rng: Random, launch_s: float, turns: float, direction: int) -> Run:
-        """Return the run of a ball that is launched to run about this many turns."""
+        """Return a run of about this many turns."""
         if self.launch is not None:
             return self.launch(rng, launch_s, turns, direction)
         speed = launch_speed(self.law, self.bowl, turns)
@@ -60,7 +59,8 @@ class SpinTruth(msgspec.Struct, kw_only=True):
     """The ground truth of a scene, as written to a truth file; times are in us.
 
     `accept` lists the correct outcomes: call (with the number), void, review, or nothing if the table may
-    ignore the scene. In a scene with two launches they apply to the second; the first must not be called.
+    ignore the scene. In a scene with two launches `accept` applies to the second launch; the first must not
+    be called.
     """
 
     kind: str
@@ -77,7 +77,7 @@ class SpinTruth(msgspec.Struct, kw_only=True):
 
 @dataclass(slots=True)
 class Spin:
-    """One scene; its kind modifies it before it is sensed."""
+    """One scene, which its kind modifies before the sensors observe it."""
 
     play: Play
     faults: Faults
@@ -85,20 +85,20 @@ class Spin:
     launch_s: float
     extra: list[AnyReading] = field(default_factory=list)
     reasons: list[str] = field(default_factory=list)
-    """The reasons for a No Spin, apart from too few turns."""
+    """Reasons for a No Spin, except too few turns."""
     may: set[Accepted] = field(default_factory=set)
-    """Outcomes that are correct besides the verdict; `doubt` is the reason."""
+    """Correct outcomes besides the verdict; `doubt` is the reason for them."""
     doubt: str | None = None
     must: set[Accepted] | None = None
-    """The only correct outcomes, if they do not follow from the number of turns."""
+    """The only correct outcomes; None if they follow from the number of turns."""
     launch: str = "strong"
     begun_before: bool = False
-    """Whether a pulse precedes the launch, which the table may publish as a separate attempt but must not
-    call."""
+    """Whether a pulse precedes the launch. The table may publish it as a separate attempt, but must not call
+    that attempt."""
 
     @property
     def ball(self) -> Run:
-        """The last run of the ball."""
+        """The ball's last run."""
         return self.play.runs[-1]
 
     def also_accept(self, reason: str, *accepted: Accepted) -> None:
@@ -108,7 +108,7 @@ class Spin:
 
 
 class Croupier:
-    """Plays scenes at one wheel, one after another; the rotor keeps turning from one to the next."""
+    """Plays successive scenes at one wheel, whose rotor keeps turning."""
 
     def __init__(
         self,
@@ -117,7 +117,8 @@ class Croupier:
         begin_s: float = 2.0,
         launches_after_s: tuple[float, float] = (13.0, 18.0),
     ) -> None:
-        """Begin a session; `launches_after_s` is the range of times from a scene's start to its launch."""
+        """Begin a session; `launches_after_s` is the range of delays between a scene's start and the
+        launch."""
         self.rng, self.house = rng, house
         self.now_s = begin_s
         self._launches_after_s = launches_after_s
@@ -132,10 +133,10 @@ class Croupier:
         pushes: Callable[[float], list[Push]] = lambda _launch_s: [],
         longer_turns: float = 0.0,
     ) -> Spin:
-        """Return a spin: the rotor is turned, and the ball is launched against it (with `same_way`, in its
-        direction) and comes to rest.
+        """Turn the rotor and launch the ball against it, or in its direction with `same_way`.
 
-        `pushes` returns further pushes of the rotor, given the time of the launch.
+        `pushes` returns further pushes of the rotor for a launch time. The ball rests for `longer_turns`
+        additional turns.
         """
         rng, house = self.rng, self.house
         launch_s = self.now_s + rng.uniform(*self._launches_after_s)
@@ -162,8 +163,8 @@ class Croupier:
         return spin
 
     def usual_spin(self) -> Spin:
-        """Return a spin with one of the usual launches: mostly strong, sometimes weak, with a hand in a beam,
-        or in the wrong direction.
+        """Return a typical spin: mostly a strong launch, sometimes a weak one, one with a hand in a beam, or
+        one in the rotor's direction.
         """
         kind = self.rng.choices(("strong", "weak", "hand", "same_way"), (60, 20, 10, 10))[0]
         match kind:
@@ -181,7 +182,7 @@ class Croupier:
                 return self.spin()
 
     def weak(self) -> Spin:
-        """Return a weak spin of about three to five and a half turns."""
+        """Return a weak spin of 2.7 to 5.6 turns."""
         spin = self.spin(self.rng.uniform(2.7, 5.6))
         spin.launch = "weak"
         return spin
@@ -195,7 +196,7 @@ class Croupier:
         self.rest_then_lift(spin, play.fall.settle_s, longer_turns)
 
     def rest_then_lift(self, spin: Spin, since_s: float, longer_turns: float = 0.0) -> None:
-        """Remove the ball five or six turns of the rotor plus `longer_turns` after a time, and end the
+        """Remove the ball five or six turns of the rotor plus `longer_turns` after `since_s`, and end the
         scene."""
         rng, play = self.rng, spin.play
         turn_s = 1 / max(0.1, abs(play.rotor.speed_at(since_s)))
@@ -203,7 +204,7 @@ class Croupier:
         play.end_s = min(play.lift_s + rng.uniform(1.0, 3.0), play.rotor.end_s)
 
     def turn_empty(self, spin: Spin) -> None:
-        """Let the empty rotor turn for longer than the table waits for a pocket reading."""
+        """Turn the empty rotor for longer than the table waits for a pocket reading."""
         since_s = max(spin.play.lift_s, spin.ball.end_s)
         turn_s = 1 / max(0.12, abs(spin.play.rotor.speed_at(since_s)))
         spin.play.end_s = min(since_s + 7.5 * turn_s, spin.play.rotor.end_s)
@@ -214,13 +215,12 @@ class Croupier:
         return None if spin.play.fall is None else order[spin.play.fall.pocket(len(order))]
 
     def rest_in_pocket(self, spin: Spin, pocket: int, since_s: float) -> None:
-        """Make the ball lie in a pocket from a given time on; `pocket` is the pocket's index, clockwise from
-        the mark."""
+        """Make the ball lie in a pocket from `since_s` on; `pocket` counts clockwise from the mark."""
         spin.play.fall = Fall((), since_s, pocket / len(self.house.wheel.pockets_clockwise))
 
     def sensed(self, kind: str, spin: Spin) -> tuple[Feed, SpinTruth]:
-        """Return a scene's readings in order of arrival, and its truth; the next scene begins where it
-        ends."""
+        """Return a scene's readings in order of arrival, and its ground truth; begin the next scene at its
+        end."""
         rng, play = self.rng, spin.play
         play.begin_s = self.now_s
         play.rotor.end_s = play.end_s
@@ -278,7 +278,7 @@ class Croupier:
 
 
 class Kind(NamedTuple):
-    """A kind of spin: how its wheel is drawn, and how it is played."""
+    """A kind of spin, with the functions that draw its wheel and play it."""
 
     house: Callable[[Random], House]
     play: Callable[[Croupier], Spin]
@@ -286,8 +286,8 @@ class Kind(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """What a run's pulses prove: the minimum and maximum number of turns, the longest gap without a pulse (in
-    turns), and the number of pulses."""
+    """The evidence in a run's pulses: minimum and maximum number of turns, longest gap between two pulses (in
+    turns), and number of pulses."""
 
     low: float
     high: float
@@ -296,8 +296,10 @@ class Proof:
 
 
 def prove_turns(wheel: Wheel, ball: Run, sensed: Sensed, faults: Faults) -> Proof:
-    """Return what the genuine pulses of a ball's run prove; before the first pulse the ball may have run up
-    to the distance from the preceding beam."""
+    """Return the evidence in the pulses that a ball's run caused.
+
+    Before the first pulse the ball may have run the distance from the preceding beam.
+    """
     inside = [t for t, _ in sensed.pulses_s if ball.launch_s - 0.01 <= t <= ball.end_s + 0.05]
     if not inside:
         return Proof(0.0, ball.turns, ball.turns, 0)

@@ -1,4 +1,4 @@
-"""Simulated sessions at a dice table: throws of every kind, each with its ground truth."""
+"""Simulated sessions at a dice table, with the ground truth of each throw."""
 
 from collections.abc import Callable, Mapping
 from random import Random
@@ -80,8 +80,9 @@ _DOUBTFUL = (
 )
 _RESTLESS = ("knocked_at_rest", "rest_repeated", "raked", "second_look")
 _LENIENT = frozenset(("camera_down_ruled", "die_lost_ruled"))
-"""Kinds left out of sessions under Craps Version 1, where they have two correct first outcomes: a throw may
-count there although a die missed the wall.
+"""Kinds omitted from sessions under Craps Version 1.
+
+These kinds have two correct first outcomes there, because a throw may count although a die missed the wall.
 """
 _RULED = (
     "box_no_roll_in_flight",
@@ -108,22 +109,23 @@ KINDS: Mapping[str, Kind] = {
 }
 """Every kind of scripted throw by name."""
 RIGID_BODY = "thrown"
-"""The kind of a precomputed rigid-body throw, which has no scripted disturbances. Its scene has a kind of its
-own, which says how the dice are thrown.
+"""Kind of a precomputed rigid-body throw without scripted disturbances. The scene has the kind of the flight
+instead.
 """
 RIGID_BODY_CONDITIONS = Conditions(exchanges=0.1)
-"""The quality of the sensors that observe such throws."""
+"""Quality of the sensors that observe rigid-body throws."""
 
 FORGET_PROBABILITY = 0.08
 """Probability that the stickperson forgets to enter `dice_collected`."""
 
 Mix = Mapping[str, float]
 USUAL: Mix = {name: 30.0 if name == "valid" else 1.0 for name in KINDS}
-"""A third of the throws are plainly valid; all other kinds are equally likely."""
+"""Weights by kind. A third of the throws are valid ones without disturbances."""
 PLAIN: Mix = {"valid": 20.0, **dict.fromkeys((*_PLAIN[1:], *_RESTING), 1.0)}
-"""Only throws that the sensors alone can judge."""
+"""Weights of the throws that the sensors alone can judge."""
 RIGID_BODY_MIX: Mix = {RIGID_BODY: 30.0, **dict.fromkeys(KINDS, 1.0)}
-"""A third of the throws are rigid-body throws; the scripted ones add what people do and how sensors fail."""
+"""Weights by kind. A third of the throws are rigid-body throws. The scripted throws add people's inputs and
+sensor faults."""
 
 
 def throw(
@@ -131,11 +133,10 @@ def throw(
 ) -> tuple[Scene, Feed]:
     """Return one throw of a kind, beginning at `start_us`.
 
-    At a table for which the precomputed throws were not made, a scripted valid throw replaces a rigid-body
-    throw.
+    If the table has no precomputed throws, a scripted valid throw replaces a rigid-body throw.
 
     Raises:
-        KeyError: There is no such kind.
+        KeyError: The kind is not in KINDS.
         RuntimeError: No throw of this kind can be drawn for the table's size.
     """
     if kind == RIGID_BODY and flights.fits(table):
@@ -149,9 +150,7 @@ def throw(
             continue
         break
     else:
-        raise RuntimeError(
-            f"no throw of kind {kind} in 400 tries: its parameters do not fit the table's size"
-        )
+        raise RuntimeError(f"400 draws produced no throw of kind {kind}; use a table of a different size")
     senses = Senses(rng, table, rightward=rightward, rails_heard=rng.random() < 0.3)
     seen = senses.sense(script)
     if script.collected_us is None:
@@ -168,7 +167,7 @@ def throw(
 def simulate(
     seed: int, mix: Mix = USUAL, n: int = 20, *, table: DiceTable = TABLE, rules: Rules = "craps-12-034"
 ) -> tuple[Header, Feed, list[Scene]]:
-    """Play `n` throws, their kinds drawn from a mix (kind: weight); the same seed gives the same session."""
+    """Play `n` throws with kinds drawn from `mix`; the same seed produces the same session."""
     rng = Random(seed)  # noqa: S311 - a reproducible simulation, not a secret
     scenes: list[Scene] = []
     feed: Feed = []
@@ -191,7 +190,6 @@ def _is_collecting(reading: AnyReading) -> bool:
 
 
 def _inputs_between(rng: Random, scene: Scene, next_us: int) -> Feed:
-    """Return people's inputs between throws, some of them unnecessary."""
     readings: list[AnyReading] = []
     after = rng.randint(scene.end_us + 50_000, next_us - 800_000)
     chance = rng.random()
@@ -216,11 +214,10 @@ def _thrown(rng: Random, start_us: int, table: DiceTable, rules: Rules) -> tuple
 
 
 def _adapt_to_rules(rules: Rules, hits: int, with_dice: Truth, truth: Truth) -> Truth:
-    """Return the truth under these rules: in Craps Version 1 a missed wall at first only causes a warning
-    (CV1-SHOOT-4).
+    """Return the ground truth under these rules.
 
-    `hits` is the number of dice that struck the far wall; `with_dice` is the same truth with the faces as the
-    camera numbers the dice.
+    In Craps Version 1 the first missed wall only causes a warning (CV1-SHOOT-4). `hits` is the number of dice
+    that struck the far wall. `with_dice` has the faces in the camera's numbering of the dice.
     """
     if rules == "craps-12-034":
         return truth

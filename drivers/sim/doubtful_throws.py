@@ -1,5 +1,5 @@
-"""Throws that the sensors observe only in part: dice are hidden, merged or confused, impacts are missed, or a
-device is down."""
+"""Throws with incomplete readings: dice are hidden, merged or confused, impacts are missed, or a device is
+down."""
 
 import math
 
@@ -22,7 +22,7 @@ def valid_or_review(script: Script, *, any_order: bool = False) -> Truth:
 
 
 def no_hit_or_review() -> Truth:
-    """Return the ground truth of a throw that is void because of a missed wall, but may also go to review."""
+    """Return the ground truth of a throw that is void for a missed wall and may also go to review."""
     return Truth(verdict="void", allowed=("void", "review"), reasons=("no_wall_hit",))
 
 
@@ -51,7 +51,7 @@ def merged(thrower: Thrower) -> Script:
 
 
 def occluded_at_wall(thrower: Thrower) -> Script:
-    """One die is hidden for 100 ms around the time at which it strikes the wall."""
+    """One die is hidden for 100 ms around its strike on the wall."""
     script = good_throw(thrower)
     die = thrower.rng.randint(0, 1)
     hit = script.paths[die].touches[0].t_us
@@ -62,8 +62,8 @@ def occluded_at_wall(thrower: Thrower) -> Script:
 
 
 def occluded_short(thrower: Thrower) -> Script:
-    """One die is hidden while it turns back short of the wall; half the time, a knock is detected at that
-    moment."""
+    """One die is hidden while it turns back short of the wall. In half the throws the wall's sensor detects a
+    knock at that moment."""
     hands, reaches, after = thrower.hands(), thrower.reaches(), thrower.offsets()
     lazy = thrower.rng.randint(0, 1)
     paths = [full_path(thrower, hands[i], after[i], reaches[i]) for i in (0, 1)]
@@ -82,7 +82,7 @@ def occluded_short(thrower: Thrower) -> Script:
 
 
 def occluded_midway(thrower: Thrower) -> Script:
-    """One die is hidden for a moment in mid-table; only one explanation of its path remains."""
+    """One die is hidden for a moment in mid-table, without doubt about its path."""
     script = good_throw(thrower)
     die = thrower.rng.randint(0, 1)
     path = script.paths[die]
@@ -97,8 +97,7 @@ def occluded_midway(thrower: Thrower) -> Script:
 
 
 def touch_within_error(thrower: Thrower) -> Script:
-    """One die stops so close to the wall that the measurement error leaves open whether it touched the
-    wall."""
+    """One die stops within 2 mm of the wall, which is less than the measurement error."""
     hands, reaches, after = thrower.hands(), thrower.reaches(), thrower.offsets()
     paths = [
         full_path(thrower, hands[0], after[0], reaches[0]),
@@ -111,7 +110,7 @@ def touch_within_error(thrower: Thrower) -> Script:
 
 
 def soft_hit(thrower: Thrower) -> Script:
-    """One die touches the wall so gently that it barely rebounds; the impact is detected."""
+    """One die touches the wall and barely rebounds; the sensor detects the impact."""
     hands, reaches, after = thrower.hands(), thrower.reaches(), thrower.offsets()
     paths = [full_path(thrower, hands[0], after[0], reaches[0]), thrower.release(hands[1], after[1])]
     paths[1].go((thrower.far_u * 0.7, (hands[1] + reaches[1].y_mm) / 2), reaches[1].launch, reaches[1].launch)
@@ -126,7 +125,7 @@ def soft_hit(thrower: Thrower) -> Script:
 
 
 def phantom_impact(thrower: Thrower) -> Script:
-    """One die stops just short of the wall, and a knock is detected there at that moment."""
+    """One die stops just short of the wall, and the sensor detects a knock at the same place and time."""
     hands, reaches, after = thrower.hands(), thrower.reaches(), thrower.offsets()
     paths = [
         full_path(thrower, hands[0], after[0], reaches[0]),
@@ -140,7 +139,7 @@ def phantom_impact(thrower: Thrower) -> Script:
 
 
 def deaf_wall(thrower: Thrower) -> Script:
-    """The far wall's sensor has failed without a report: neither hit is detected."""
+    """The far wall's sensor has failed without a report, and detects neither impact."""
     script = good_throw(thrower)
     script.unheard = {(0, 0), (1, 0)}
     script.truth = review_only()
@@ -148,7 +147,7 @@ def deaf_wall(thrower: Thrower) -> Script:
 
 
 def half_deaf_wall(thrower: Thrower) -> Script:
-    """The dice strike the wall well apart in place and time; one of the impacts is not detected."""
+    """The dice strike the wall well apart in place and time; the sensor misses one impact."""
     script = good_throw(thrower)
     first, second = (path.touches[0] for path in script.paths)
     if abs(first.t_us - second.t_us) < 30_000 or abs(first.along_mm - second.along_mm) < 200:
@@ -159,7 +158,7 @@ def half_deaf_wall(thrower: Thrower) -> Script:
 
 
 def wall_down(thrower: Thrower) -> Script:
-    """The far wall's sensor goes down before the dice reach it."""
+    """The far wall's sensor goes down before a die reaches the wall."""
     script = good_throw(thrower)
     down = script.first_us + thrower.rng.randint(
         10_000, min(p.touches[0].t_us for p in script.paths) - script.first_us
@@ -170,7 +169,7 @@ def wall_down(thrower: Thrower) -> Script:
 
 
 def wall_down_one_short(thrower: Thrower) -> Script:
-    """The far wall's sensor goes down; one die clearly falls short, as its track alone shows."""
+    """The far wall's sensor goes down; the track of one die shows that it falls short."""
     hands, reaches, after = thrower.hands(), thrower.reaches(), thrower.offsets()
     paths = [
         full_path(thrower, hands[0], after[0], reaches[0]),
@@ -202,15 +201,14 @@ def _far_sensor_out(thrower: Thrower, script: Script, down_us: int) -> None:
 
 
 def camera_down(thrower: Thrower) -> Script:
-    """The camera goes down before either die strikes the wall; when it is back, it may report the dice at
-    rest."""
+    """The camera goes down before a die strikes the wall; when it is back, it may report the dice at rest."""
     script = good_throw(thrower)
     first_hit = min(path.touches[0].t_us for path in script.paths)
     return _camera_out(thrower, script, thrower.rng.randint(script.first_us + 60_000, first_hit - 15_000))
 
 
 def camera_down_between_hits(thrower: Thrower) -> Script:
-    """The camera goes down after one die has struck and before the other does."""
+    """The camera goes down after the first die strikes the wall and before the second does."""
     script = good_throw(thrower)
     first_hit, last_hit = sorted(path.touches[0].t_us for path in script.paths)
     if last_hit - first_hit < 90_000:
@@ -257,8 +255,10 @@ def swapped_crossing(thrower: Thrower) -> Script:
 
 
 def swapped_double_hit(thrower: Thrower) -> Script:
-    """The short die knocks the other back against the wall, and the camera confuses them, so both seem to
-    have struck it."""
+    """The short die knocks the other die back against the wall.
+
+    The camera confuses the dice at that moment, so both seem to have struck the wall.
+    """
     hands, reaches, after = thrower.hands(), thrower.reaches(), thrower.offsets()
     eager, lazy = thrower.release(hands[0], after[0]), thrower.release(hands[1], after[1])
     thrower.strike_far(eager, reaches[0])
@@ -296,7 +296,7 @@ def swapped_double_hit(thrower: Thrower) -> Script:
 
 
 def _knock(striking: float, struck: float, bounce: float) -> tuple[float, float]:
-    """Return the speeds of two equal dice after a collision, that of the struck die first."""
+    """Return the speeds of two equal dice after a collision: the struck die's, then the striking die's."""
     return (
         ((1 + bounce) * striking + (1 - bounce) * struck) / 2,
         ((1 - bounce) * striking + (1 + bounce) * struck) / 2,
@@ -304,7 +304,7 @@ def _knock(striking: float, struck: float, bounce: float) -> tuple[float, float]
 
 
 def swapped_short(thrower: Thrower) -> Script:
-    """One die falls short, and the camera confuses it with the other, which passes it on its way back."""
+    """One die falls short; the camera confuses it with the other die, which passes it on the way back."""
     for _ in range(80):
         hands, reaches, after = thrower.hands(), thrower.reaches(), thrower.offsets()
         paths = [full_path(thrower, hands[0], after[0], reaches[0]), thrower.release(hands[1], after[1])]

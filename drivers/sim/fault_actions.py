@@ -1,4 +1,4 @@
-"""How each fault of a virtual table begins and ends."""
+"""The start and the end of each fault of a virtual table."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -28,15 +28,15 @@ BABBLE_READINGS = 12
 PRESS_US = 200_000
 PRESSES = 3
 PRESS_AGAIN_US = 700_000
-"""Interval between the supervisor's presses of unlock, repeated in case the console's reading was lost."""
+"""Interval between the supervisor's presses of unlock, repeated because a reading may be lost."""
 DRIFT_STEP_US = 500_000
 DRIFT_STEP_PPM = 4.0
-"""The frequency of a crystal that warms up changes by a few ppm per second, never abruptly."""
+"""Maximum change per step; the frequency of a warming crystal changes by a few ppm per second."""
 
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """Where and when a fault begins, and the fault's own value or name."""
+    """The place and time of a fault, with its value or name."""
 
     table: VirtualTable
     device: str
@@ -46,11 +46,11 @@ class Site:
 
     @property
     def cable(self) -> Cable:
-        """Return the device's cable."""
+        """Cable of the device."""
         return self.table.cables[self.device]
 
     def until_undone(self, every_us: int, do: Callable[[int], None]) -> Undo:
-        """Repeat an action until the fault ends."""
+        """Repeat an action at this interval until the fault ends."""
         active = True
 
         def repeat(now_us: int) -> None:
@@ -67,11 +67,11 @@ class Site:
 
 
 FaultAction = Callable[[Site], Undo]
-"""Begin a fault; return the function that ends it."""
+"""Function that begins a fault and returns the function that ends it."""
 
 
 def affected_devices(table: VirtualTable, action: FaultAction, device: str) -> tuple[str, ...]:
-    """Return the devices affected by a fault of this device, which comes first."""
+    """Return the devices that a fault affects, `device` first."""
     return (device, _other_node(table, device)) if action is swap_cables else (device,)
 
 
@@ -83,7 +83,7 @@ def unplug(site: Site) -> Undo:
 
 
 def other_name(site: Site) -> Undo:
-    """Plug the cable in under another name."""
+    """Plug the cable in under a different name."""
     cable = site.cable
     cable.pull()
     cable.plug(f"{site.device}-other")
@@ -116,7 +116,7 @@ def _other_node(table: VirtualTable, device: str) -> str:
 
 
 def garbage(site: Site) -> Undo:
-    """Send bursts of random bytes, with line ends among them."""
+    """Send bursts of random bytes with line ends."""
     cable = site.cable
 
     def burst(now_us: int) -> None:
@@ -146,7 +146,7 @@ reordered_lines = _disturb_lines(lambda: swapping(0.2, 40_000))
 
 
 def drift(site: Site) -> Undo:
-    """Warm the board up, so that its clock's rate rises gradually; at the end the board cools down again."""
+    """Warm the board up, which gradually changes its clock's rate; cool the board down at the end."""
     clock = site.cable.peer.clock
     healthy_ppm = clock.off_ppm
     target_ppm = 150.0 if site.value is None else site.value
@@ -167,7 +167,7 @@ def drift(site: Site) -> Undo:
 
 
 def wild_clock(site: Site) -> Undo:
-    """Make the board's clock run far faster than any crystal allows."""
+    """Run the board's clock much faster than any crystal allows."""
     clock = site.cable.peer.clock
     healthy_ppm = clock.off_ppm
     clock.run(site.now_us, 30_000.0 if site.value is None else site.value)
@@ -175,13 +175,13 @@ def wild_clock(site: Site) -> Undo:
 
 
 def clock_jump(site: Site) -> Undo:
-    """Set the board's clock to another value."""
+    """Make the board's clock jump."""
     site.cable.peer.clock.jump(30_000_000 if site.value is None else round(site.value * 1000))
     return _nothing
 
 
 def restart(site: Site) -> Undo:
-    """Restart the device; its cable stays plugged in."""
+    """Restart the device while its cable stays plugged in."""
     site.cable.peer.restart(site.now_us)
     return _nothing
 
@@ -217,7 +217,7 @@ def nonsense(site: Site) -> Undo:
 
 
 def silence(site: Site) -> Undo:
-    """Hang the device; afterwards it continues where it stopped. Its clock keeps running."""
+    """Hang the device until the end; its clock keeps running."""
     peer = site.cable.peer
     peer.hung = True
 
@@ -228,7 +228,7 @@ def silence(site: Site) -> Undo:
 
 
 def deaf(site: Site) -> Undo:
-    """Make the device receive nothing."""
+    """Stop the device's input."""
     peer = site.cable.peer
     peer.input_broken = True
 
@@ -239,7 +239,7 @@ def deaf(site: Site) -> Undo:
 
 
 def stuck_writer(site: Site) -> Undo:
-    """Make the device's port accept no bytes."""
+    """Block the device's port."""
     cable = site.cable
     cable.blocked = True
 
@@ -250,7 +250,7 @@ def stuck_writer(site: Site) -> Undo:
 
 
 def power_cycle(site: Site) -> Undo:
-    """Cut the power of every device."""
+    """Cut the power of all devices, and restore it at the end."""
     cables = site.table.cables.values()
     for cable in cables:
         cable.pull()
@@ -271,7 +271,7 @@ def _drop_readings(site: Site, dropped: DropCondition) -> Undo:
 
 
 def dead_sensor(site: Site) -> Undo:
-    """Make this device's sensors detect nothing, although its board works."""
+    """Drop all readings of this board's devices."""
     devices = site.cable.devices
     return _drop_readings(site, lambda reading: reading.dev in devices)
 
@@ -287,7 +287,7 @@ def hidden_die(site: Site) -> Undo:
 
 
 def dead_beam(site: Site) -> Undo:
-    """Make one beam detect nothing."""
+    """Drop all readings of one beam."""
     beam = 0 if site.value is None else round(site.value)
     return _drop_readings(site, lambda reading: isinstance(reading, BallBeam) and reading.beam == beam)
 
@@ -306,7 +306,7 @@ def stuck_button(site: Site) -> Undo:
 
 
 def open_door(site: Site) -> Undo:
-    """Open the service door; at the end it is closed and the supervisor unlocks the table."""
+    """Open the service door; at the end, close it and make the supervisor unlock the table."""
     door = Switch(t=site.now_us, dev=site.device, name=site.name or "door", open=True)
     unlocks = Input(t=0, dev=site.device, name="unlock", by="supervisor", reason="door checked")
 
@@ -327,7 +327,7 @@ def open_door(site: Site) -> Undo:
 
 
 def wheel_flags(flags: int) -> FaultAction:
-    """Return a fault that makes the wheel report flags in play."""
+    """Return a fault that adds flags to the wheel's reports in play."""
 
     def begin(site: Site) -> Undo:
         wheel = _wheel(site)
@@ -342,7 +342,7 @@ def wheel_flags(flags: int) -> FaultAction:
 
 
 def wheel_encoder(site: Site) -> Undo:
-    """Make the wheel report a speed far above the normal one."""
+    """Make the wheel report 95.3 rpm in play."""
     wheel = _wheel(site)
     wheel.shows_rpm_x10 = 953
 
@@ -353,7 +353,7 @@ def wheel_encoder(site: Site) -> Undo:
 
 
 def wheel_no_number(site: Site) -> Undo:
-    """Make the wheel report no number."""
+    """Make the wheel go on to the next game without a number."""
     wheel = _wheel(site)
     wheel.hides_numbers = True
 
@@ -364,15 +364,14 @@ def wheel_no_number(site: Site) -> Undo:
 
 
 def wheel_self_test(site: Site) -> Undo:
-    """Make the wheel report a self-test fault."""
+    """Make the wheel report a fault of its self-test."""
     _wheel(site).send_line(b"*F %d" % (11 if site.value is None else round(site.value)))
     site.cable.flush(site.now_us)
     return _nothing
 
 
 def wheel_setting(site: Site) -> Undo:
-    """Change and commit a setting, and power-cycle the wheel; at the end do the same with the correct
-    value."""
+    """Commit a wrong setting and power-cycle the wheel; at the end, do the same with the correct setting."""
     wheel = _wheel(site)
     correct = wheel.parameters["m"]
 
@@ -393,4 +392,4 @@ def _wheel(site: Site) -> Ss2Wheel:
 
 
 def _nothing(_now_us: int) -> None:
-    """Do nothing: the fault was momentary, and its effect lasts until the table detects it."""
+    """Do nothing. The fault was momentary."""

@@ -1,5 +1,4 @@
-"""The faults that a virtual table can have, what a technician should see when they occur, and the requests
-that begin them."""
+"""Faults of a virtual table, their symptoms, and the requests that begin them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -23,7 +22,7 @@ _WHEEL: tuple[DeviceKind, ...] = ("ss2",)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fault:
-    """One kind of fault; `seconds` is its default duration."""
+    """One kind of fault. `symptoms` are what a technician sees; `seconds` is the default duration."""
 
     what: str
     symptoms: str
@@ -31,11 +30,11 @@ class Fault:
     seconds: float
     on: tuple[DeviceKind, ...] = _ANY
     codes: Mapping[DeviceKind, tuple[str, ...]] = field(default_factory=dict)
-    """By type of device: the device must report one of these codes if the fault lasts for `seconds`."""
+    """Codes by type of device. The device must report one of them if the fault lasts for `seconds`."""
     only_device: str = ""
-    """The name of the only device that can have this fault; empty if any device of these types can."""
+    """Name of the only device that can have this fault; empty if any device of these types can."""
     all_devices: bool = False
-    """Whether the fault affects every device of the table."""
+    """Whether the fault affects all devices of the table."""
 
 
 def _for_any_device(*codes: str) -> Mapping[DeviceKind, tuple[str, ...]]:
@@ -296,7 +295,7 @@ FAULTS: Mapping[str, Fault] = {
 
 
 def device_kind(cable: Cable) -> DeviceKind:
-    """Return the type of the device on this cable."""
+    """Return the type of a cable's device."""
     match cable.peer:
         case Board():
             return "node"
@@ -313,8 +312,7 @@ MAX_SECONDS = 600.0
 
 
 class FaultRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
-    """A request to begin a fault: the device, the duration, and the fault's own value or name if it takes
-    one."""
+    """A request to begin a fault on a device; some faults take a value or a name."""
 
     fault: str
     device: str = ""
@@ -327,12 +325,11 @@ _decode_request = msgspec.json.Decoder(FaultRequest).decode
 
 
 class FaultRequestError(ValueError):
-    """Raised for a request that can't be carried out; the message says what was found and what was
-    expected."""
+    """Raised for a request that cannot be carried out."""
 
 
 def devices_able(table: VirtualTable, name: str) -> tuple[str, ...]:
-    """Return the devices of a table that can have this fault."""
+    """Return the devices of a table that can have this fault; ("",) for a fault of all devices."""
     fault = FAULTS[name]
     if fault.all_devices:
         return ("",)
@@ -349,7 +346,7 @@ def devices_able(table: VirtualTable, name: str) -> tuple[str, ...]:
 
 
 def parse_request(line: bytes) -> FaultRequest:
-    """Parse a request, one JSON object. Raises FaultRequestError."""
+    """Parse a request, which is one JSON object. Raises FaultRequestError."""
     try:
         return _decode_request(line)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
@@ -359,7 +356,7 @@ def parse_request(line: bytes) -> FaultRequest:
 
 
 def carry_out(table: VirtualTable, request: FaultRequest, now_us: int) -> Began:
-    """Begin a fault now; it ends after its duration.
+    """Begin a fault; it ends after its duration.
 
     Raises:
         FaultRequestError: There is no such fault or device, the device can't have this fault or already has
@@ -404,13 +401,12 @@ def carry_out(table: VirtualTable, request: FaultRequest, now_us: int) -> Began:
 
 
 class Schedule:
-    """A random sequence of faults on random devices, at random intervals."""
+    """A random sequence of faults on random devices at random intervals."""
 
     def __init__(
         self, table: VirtualTable, seed: int, *, every_s: float, without: frozenset[str] = frozenset()
     ) -> None:
-        """Draw from the faults that this table can have, except those in `without`; `every_s` is the mean
-        interval in seconds."""
+        """Draw from the faults that this table can have, except `without`; `every_s` is the mean interval."""
         self._table = table
         self._rng = Random(seed)  # noqa: S311 - a reproducible simulation, not a secret
         self._every_s = every_s
@@ -422,7 +418,7 @@ class Schedule:
         self._table.at(now_us + self._gap_us(), self._next)
 
     def stop(self) -> None:
-        """Begin no more faults; active ones end when their duration is over."""
+        """Begin no further faults; active faults end after their duration."""
         self._stopped = True
 
     def _next(self, now_us: int) -> None:

@@ -1,13 +1,12 @@
-"""Renders a video of two thrown dice as a camera over one end of the table would see them.
+"""Renders a video of two thrown dice, as seen by a camera over one end of the table.
 
-Pictures have perspective, lens distortion, a lamp, shadows, motion blur, translucence and noise. Lengths are
-in millimetres: x and y on the felt, z up. Needs the extra `vision`. The tests of the dice camera read these
-pictures, so they are made as difficult as real ones: the dice's sides are visible, and pips can reflect the
-lamp.
+The tests of the dice camera use the pictures. Pictures have perspective, lens distortion, a lamp, shadows,
+motion blur, translucence and noise. They show the sides of the dice, and pips can reflect the lamp. Lengths
+are in millimetres: x and y on the felt, z up. Needs the extra `vision`.
 
-Only the parts of a frame with dice and shadows are rendered; the rest is the same cloth with different noise.
-Stills show the area around one die at the same moment with `zoom` times the resolution, like the full readout
-of an image sensor.
+Only the parts of a frame with dice and shadows are rendered. The remaining cloth changes only in its noise.
+Stills show the area around one die with `zoom` times the resolution, like the full readout of an image
+sensor.
 """
 
 from bisect import bisect_right
@@ -21,10 +20,10 @@ import numpy as np
 from drivers.vision.arrays import Array
 
 NORMALS = np.array([[1, 0, 0], [0, 1, 0], [0, 0, 1], [0, 0, -1], [0, -1, 0], [-1, 0, 0]], dtype=float)
-"""Outward normals of faces 1 to 6 in the die's own axes, as in `drivers.sim.bodies`."""
+"""Outward normals of faces 1 to 6 on the die's axes, as in `drivers.sim.bodies`."""
 _FACE_U = NORMALS[[1, 2, 1, 1, 2, 1]]
 _FACE_V = np.cross(NORMALS, _FACE_U)
-"""With `_FACE_U`, the directions of each face's two edges, in the die's own axes."""
+"""With `_FACE_U`, the directions of each face's two edges on the die's axes."""
 _PIP_POSITIONS = {
     1: [(0.0, 0.0)],
     2: [(-1.0, -1.0), (1.0, 1.0)],
@@ -48,22 +47,23 @@ class Lens:
     distortion: tuple[float, float, float, float] = (0.0, 0.0, 0.0, 0.0)
     """k1, k2, p1, p2, as in OpenCV."""
     middle_px: tuple[float, float] | None = None
-    """The principal point; None stands for the middle of the picture."""
+    """Principal point; None stands for the middle of the picture."""
 
     @property
     def middle(self) -> tuple[float, float]:
-        """Return the principal point."""
+        """Principal point."""
         return self.middle_px or (self.width / 2 - 0.5, self.height / 2 - 0.5)
 
     @property
     def matrix(self) -> Array:
-        """Return the camera matrix."""
+        """Camera matrix."""
         x, y = self.middle
         return np.array([[self.focal_px, 0, x], [0, self.focal_px, y], [0, 0, 1]], dtype=float)
 
     def part(self, left: int, top: int, width: int, height: int, zoom: float = 1.0) -> "Lens":
-        """Return the camera for a part of the picture, with `zoom` times the resolution; the arguments are in
-        pixels of that resolution.
+        """Return the camera for a part of the picture with `zoom` times the resolution.
+
+        The arguments are in pixels of the higher resolution.
         """
         x, y = self.middle
         return replace(
@@ -75,7 +75,8 @@ class Lens:
         )
 
     def pose(self) -> tuple[Array, Array]:
-        """Return rotation and translation from the table's axes to the camera's: x right, y down, z ahead."""
+        """Return rotation and translation from the table's axes to the camera's (x right, y down, z
+        ahead)."""
         return _pose(self.place_mm, self.looks_at_mm)[:2]
 
     def project(self, points_mm: Array) -> Array:
@@ -95,10 +96,9 @@ class Lens:
 def _pose(
     place_mm: tuple[float, float, float], looks_at_mm: tuple[float, float, float]
 ) -> tuple[Array, Array, Array]:
-    """Return a camera's rotation, translation, and rotation vector."""
     place, target = np.array(place_mm), np.array(looks_at_mm)
     ahead = (target - place) / np.linalg.norm(target - place)
-    # If the camera looks straight down, the table's y axis points up in the picture.
+    # A camera that looks straight down shows the table's y axis pointing up.
     right = np.cross(ahead, np.array([0.0, 1.0, 0.0]))
     right /= np.linalg.norm(right)
     rotation = np.stack([right, np.cross(ahead, right), ahead])
@@ -107,18 +107,18 @@ def _pose(
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """The material of a die. Colours are in BGR order."""
+    """Material of a die. Colours are in BGR order."""
 
     body: tuple[int, int, int] = (40, 30, 190)
     pips: tuple[int, int, int] = (240, 245, 245)
     pip_fraction: float = 0.09
-    """A pip's radius as a fraction of the edge."""
+    """Radius of a pip, as a fraction of the edge."""
     pitch_fraction: float = 0.27
     """Distance of the outer pips from the middle of the face, as a fraction of the edge."""
     translucence: float = 0.25
-    """How much of the felt shows through the body, from 0 (opaque) to 1."""
+    """Fraction of the felt that shows through the body, from 0 (opaque) to 1."""
     shine: float = 0.0
-    """Strength of the lamp's reflection in the pips, 0 to 1."""
+    """Strength of the lamp's reflection in the pips, from 0 to 1."""
 
 
 CASINO_RED = Look()
@@ -128,7 +128,7 @@ BLACK = Look(body=(40, 36, 36), pips=(235, 235, 235), translucence=0.0)
 
 @dataclass(frozen=True, slots=True)
 class Die:
-    """A die's pose and appearance: centre, own axes (as columns), edge, material."""
+    """A die's centre, axes (as columns), edge and material."""
 
     centre_mm: Array
     axes: Array
@@ -138,7 +138,7 @@ class Die:
 
 @dataclass(frozen=True, slots=True)
 class Light:
-    """The lighting: the lamp's direction, brightness, ambient light, gradient, shadows and noise."""
+    """Lighting: the lamp's direction, brightness, ambient light, gradient, shadows and noise."""
 
     lamp: tuple[float, float, float] = (0.35, -0.25, 0.9)
     bright: float = 1.0
@@ -146,13 +146,13 @@ class Light:
     slope: float = 0.15
     shadow: float = 0.45
     noise: float = 2.5
-    """Standard deviation of a pixel in grey levels."""
+    """Standard deviation of a pixel, in grey levels."""
 
 
 def flat_die(
     up: int, turn_deg: float, place_mm: tuple[float, float], edge_mm: float = 19.0, look: Look = CASINO_RED
 ) -> Die:
-    """Return a die lying flat on the felt with this face up."""
+    """Return a die that lies flat on the felt with face `up` on top."""
     normal = NORMALS[up - 1]
     side = NORMALS[1 if up in (1, 3, 4, 6) else 2]
     frame = np.stack([side, np.cross(normal, side), normal])
@@ -172,8 +172,7 @@ def leaning(die: Die, tilt_deg: float, towards_deg: float) -> Die:
 
 
 def felt(lens: Lens, colour: tuple[int, int, int], rng: np.random.Generator, marks: bool = False) -> Array:
-    """Return the empty table as this camera sees it: cloth with its grain and, with `marks`, a line and a
-    ring."""
+    """Return the camera's picture of the empty cloth; `marks` adds a line and a ring."""
     grain = rng.normal(0.0, 5.0, (lens.height, lens.width, 1))
     soft = cv2.GaussianBlur(grain, (0, 0), 1.2).reshape(lens.height, lens.width, 1) * 2.0
     base: Array = np.clip(np.array(colour, float) + soft, 0, 255).astype(np.uint8)
@@ -200,7 +199,7 @@ def draw(
 ) -> Array:
     """Return a picture (height, width, 3) of the dice over the background.
 
-    `exposures` are the dice at several times while the shutter is open; their average shows the motion blur.
+    `exposures` are the dice at several times while the shutter is open. Their average shows the motion blur.
     """
     total: Array = np.zeros(background.shape, np.float32)
     for dice in exposures:
@@ -285,7 +284,7 @@ _textures: dict[tuple[Look, int], tuple[Array, Array]] = {}
 
 
 def _texture(look: Look, up: int) -> tuple[Array, Array]:
-    """Return a face's colours, and the opacity of each of its points."""
+    """Return the colour and the opacity of each point of a face."""
     key = (look, up)
     if key not in _textures:
         big = 4 * TEXTURE_PX
@@ -310,16 +309,16 @@ def _texture(look: Look, up: int) -> tuple[Array, Array]:
 
 
 MOMENTS = 3
-"""Exposures per frame: enough for motion blur up to one die edge in length."""
+"""Exposures per frame, enough for motion blur up to one edge of a die in length."""
 NOISES, NOISE_STEP_PX = 4, 7
-"""Frames cycle through NOISES crops of one noise pattern, each also flipped."""
+"""Frames cycle through NOISES crops of one noise pattern and their mirror images."""
 MARGIN_PX = 14
 SIGHT_STEP_US = 10_000
 
 
 @dataclass(frozen=True, slots=True)
 class FilmRig:
-    """A filming setup: lens, light, cloth, dice, frame rate, exposure time, and zoom of the stills."""
+    """A camera with its lighting, cloth, dice, frame rate, exposure time and zoom of stills."""
 
     lens: Lens
     light: Light = field(default_factory=Light)
@@ -333,13 +332,13 @@ class FilmRig:
 
 @dataclass(frozen=True, slots=True)
 class Motion:
-    """The dice's poses over time: centres (mm) and axes."""
+    """Poses of the dice over time: centres (mm) and axes."""
 
     t_us: Sequence[int]
     poses: Sequence[tuple[Array, Array]]
 
     def at(self, t_us: float, film_rig: FilmRig) -> list[Die]:
-        """Return the dice at a time, interpolated between poses; after the last pose they are at rest."""
+        """Return the dice at a time. Centres are interpolated; axes are those of the nearest pose."""
         after = min(max(bisect_right(self.t_us, t_us), 1), len(self.t_us) - 1)
         before = after - 1
         span = self.t_us[after] - self.t_us[before]
@@ -367,10 +366,10 @@ class Filming:
         self._noises = [grain[at : at + height, at : at + width] for at in range(0, reach, NOISE_STEP_PX)]
         self._count = 0
         self._bare: dict[int, Array] = {}
-        """Cache of the empty table, per noise crop and flip."""
+        """Cache of the noisy empty table, by noise crop and mirror image."""
 
     def lay_chip(self, place_mm: tuple[float, float], colour: tuple[int, int, int], across_mm: float) -> None:
-        """Place a chip on the felt, visible in every later frame."""
+        """Place a chip on the felt, visible in all later frames."""
         turns = np.linspace(0.0, 2 * np.pi, 48)
         x, y = place_mm
         rim = [(x + across_mm / 2 * np.cos(turn), y + across_mm / 2 * np.sin(turn), 0.0) for turn in turns]
@@ -379,13 +378,13 @@ class Filming:
         self._bare.clear()
 
     def empty(self) -> Array:
-        """Return the table without dice."""
+        """Return a picture of the table without dice."""
         return self._under_noise()[0]
 
     def frames(
         self, motion: Motion, until_us: int, from_us: int = 0
     ) -> Iterator[tuple[int, Array, "FineStill"]]:
-        """Yield time, frame and still for every frame from `from_us` to `until_us`."""
+        """Yield the time, the picture and the still of each frame from `from_us` to `until_us`."""
         step = 1e6 / self.film_rig.fps
         for count in range(int(from_us / step), int(until_us / step)):
             t_us = round(count * step)
@@ -395,8 +394,7 @@ class Filming:
             yield t_us, self._frame(exposures), FineStill(self, exposures)
 
     def in_sight_us(self, motion: Motion) -> int:
-        """Return the time at which a die or its shadow first comes into view, or the motion's end if none
-        does."""
+        """Return the time at which a die or its shadow first comes into view, or the motion's end."""
         lens = self.film_rig.lens
         for t_us in range(motion.t_us[0], motion.t_us[-1], SIGHT_STEP_US):
             for die in motion.at(t_us, self.film_rig):
@@ -407,7 +405,7 @@ class Filming:
 
     def _frame(self, exposures: Sequence[Sequence[Die]]) -> Array:
         picture, noise = self._under_noise()
-        # Since dice may overlap, they are all drawn first and the noise is added afterwards.
+        # Dice may overlap, so they are all drawn before noise is added.
         dice: list[tuple[slice, slice]] = []
         clean = self._empty.copy()
         lens = self.film_rig.lens
@@ -426,8 +424,7 @@ class Filming:
         return picture
 
     def still(self, exposures: Sequence[Sequence[Die]], low: Array, high: Array) -> Array:
-        """Return a part of the high-resolution picture; `low` and `high` are its corners in that picture's
-        pixels."""
+        """Return a part of the high-resolution picture; `low` and `high` are its corners in that picture."""
         zoom = self.film_rig.zoom
         width, height = int(high[0] - low[0]), int(high[1] - low[1])
         part = self.film_rig.lens.part(int(low[0]), int(low[1]), width, height, zoom)
@@ -455,7 +452,7 @@ class Filming:
         return low, high
 
     def _under_noise(self) -> tuple[Array, Array]:
-        """Return a new picture of the empty table with noise, and the noise."""
+        """Return a new noisy picture of the empty table, and the noise."""
         self._count += 1
         key = self._count % (2 * NOISES)
         noise = self._noises[key % NOISES]
@@ -472,7 +469,7 @@ def _add_noise(picture: Array, noise: Array) -> Array:
 
 
 class FineStill:
-    """A still that is rendered only on demand."""
+    """A still that is rendered on demand."""
 
     def __init__(self, filming: Filming, exposures: Sequence[Sequence[Die]]) -> None:
         """Store the exposures to render."""
@@ -481,7 +478,7 @@ class FineStill:
         self.zoom = filming.film_rig.zoom
 
     def around(self, place: Array, margin: float) -> tuple[Array, Array]:
-        """Return the part around a point of the frame, and its upper left corner in the still's pixels."""
+        """Return the picture around a point of the frame, and its upper left corner in the still."""
         lens = self._filming.film_rig.lens
         limit = np.array([lens.width, lens.height]) * self.zoom
         low = np.maximum((place - margin) * self.zoom, 0).astype(int)

@@ -1,8 +1,8 @@
 """Simulated sessions at a High Roller table, with their ground truth.
 
-People draw for the button, buy cards, roll, tie, decline rolls and leave, and games are voided. The ground
-truth is derived from the rules document alone, independently of the controller's rules. Each entry is an
-outcome that must be published, with those keys of its data that must match.
+People draw for the button, buy cards, roll, tie, decline rolls and leave, and supervisors void games. The
+ground truth follows from the rules document, independently of the controller's rules. Each entry is an
+outcome that must be published, with the keys of its data that must match.
 """
 
 from collections.abc import Mapping
@@ -38,41 +38,41 @@ THROWS: Mapping[str, float] = {
         1.0,
     ),
 }
-"""The weight of each kind of throw; most throws are legal."""
+"""Weights by kind of throw; most throws are legal."""
 _LETTERS = {10: "T", 11: "J", 12: "Q"}
 
 
 @dataclass(slots=True)
 class Game:
-    """A game as the people at the table see it: cards, rolls, and the remaining players."""
+    """A game with its cards, its rolls and its remaining players."""
 
     number: int
     order: list[int]
     """Seats clockwise from the button."""
     cards: dict[int, list[int]] = field(default_factory=dict)
     turns: list[int] = field(default_factory=list)
-    """The seats that have yet to roll in the roll-off, in order; empty until the elimination is over."""
+    """Seats with rolls left in the roll-off, in order; empty during the elimination."""
     rolled: list[tuple[int, int]] = field(default_factory=list)
-    """Rolls of the roll-off: the seat and the total."""
+    """Seat and total of each roll in the roll-off."""
     winner: int | None = None
     total: int = 0
 
     @property
     def roller(self) -> int:
-        """Return the seat whose turn it is to roll."""
+        """Seat that rolls next."""
         return self.turns[0] if self.turns else self.order[0]
 
     @property
     def gross(self) -> int:
-        """Return the money paid in (cents), at a dollar per card."""
+        """Money paid in (cents), at a dollar a card."""
         return 100 * sum(map(len, self.cards.values()))
 
     def copy(self) -> "Game":
-        """Return a copy of the game, for a correction."""
+        """Return a copy that a correction can restore."""
         return Game(self.number, self.order, self.cards, [*self.turns], [*self.rolled])
 
     def throw(self, total: int) -> tuple[str, list[int]]:
-        """Play a roll; return its call, and the seats that it eliminates."""
+        """Play a roll; return its call and the eliminated seats."""
         if self.turns:
             player = self.turns.pop(0)
             self.rolled.append((player, total))
@@ -90,9 +90,9 @@ class Game:
         return "elimination", out
 
     def rolls_done(self) -> tuple[str, list[int]]:
-        """Decide whether the roll-off is over; players who tie roll once more each.
+        """End the roll-off if no rolls are left; players who tie roll once more each.
 
-        Return the call, and the seats that are eliminated.
+        Return the call and the eliminated seats.
         """
         if self.turns:
             return "roll_off", []
@@ -106,8 +106,7 @@ class Game:
         return "tie", [seat for seat in self.order if seat in players and seat not in best]
 
     def may_decline(self) -> bool:
-        """Return whether the roller may decline this roll: a player who has another roll left or has already
-        rolled may."""
+        """Return whether the roller may decline, which needs a further roll or an earlier one."""
         if not self.turns:
             return False
         player = self.turns[0]
@@ -115,17 +114,17 @@ class Game:
 
 
 class Simulation:
-    """One table's session, played step by step."""
+    """One session at one table."""
 
     def __init__(
         self, seed: int, *, table: DiceTable = dice.TABLE, directed: bool = True, pot_known: bool = True
     ) -> None:
-        """Begin a session; with `directed`, the shoe usually reports the recipient of a card."""
+        """Begin a session; with `directed`, the shoe usually reports a card's recipient."""
         self.rng = Random(seed)  # noqa: S311 - a reproducible simulation, not a secret
         self.table = table
         self.directed = directed
         self.pot_known = pot_known
-        """Whether the Bonus Pot and the streak of wins are known."""
+        """Whether the controller knows the Bonus Pot and the streak of wins."""
         self.now = SECOND_US
         self.feed: Feed = []
         self.truth: list[Expected] = []
@@ -134,22 +133,22 @@ class Simulation:
         self.button = 0
         self.pot = 0
         self.streak: tuple[int, int] = (0, 0)
-        """The last winner's seat, and the number of games won in a row."""
+        """The last winner's seat and number of consecutive wins."""
         self.final = False
         self.left_seats: set[int] = set()
         self.thrown: list[Scene] = []
         self.out: dict[str, list[str]] = {}
-        """The cards that left the shoe in the current game, by seat."""
+        """Cards dealt from the shoe in the current game, by seat."""
 
     # --- people and the shoe ---
 
     def enter(self, name: str, by: str = "dealer", **arguments: object) -> None:
-        """Add a person's input."""
+        """Add a person's input after a pause."""
         self.now += self.rng.randint(SECOND_US // 2, 3 * SECOND_US)
         self._post(Input(t=self.now, dev="console", name=name, by=by, **arguments))  # type: ignore[arg-type]  # any
 
     def pitch(self, rank: int, seat: int) -> None:
-        """Deal a card from the shoe; occasionally the shoe can't read it, and the dealer enters it."""
+        """Deal a card; the dealer enters a card that the shoe cannot read."""
         self.now += self.rng.randint(350_000, 900_000)
         knows, read = self.rng.random() < 0.7, self.rng.random() > 0.03
         shown = _LETTERS.get(rank, str(rank)) if read else None
@@ -170,7 +169,7 @@ class Simulation:
     # --- the parts of a session ---
 
     def draw_button(self) -> None:
-        """Draw cards for the button until a single seat has the highest."""
+        """Draw cards for the button until one seat has the highest card."""
         drawing = self.seats
         while len(drawing) > 1:
             drawn = {seat: self.rng.randint(2, 12) for seat in drawing}
@@ -180,7 +179,7 @@ class Simulation:
         self.button = drawing[0]
 
     def buy(self, game: Game) -> None:
-        """Sell the cards of a game: to the button first, then clockwise, then to players who buy more."""
+        """Sell a game's cards to the button, then clockwise, then to players who buy more."""
         counts = {seat: self.rng.choice((0, 1, 2, 3, 5, 8)) for seat in game.order}
         for seat in self.rng.sample(game.order, 2):
             counts[seat] = max(counts[seat], self.rng.randint(1, 4))
@@ -203,7 +202,7 @@ class Simulation:
         game.cards.setdefault(seat, []).append(rank)
 
     def throw(self, game: Game) -> Game:
-        """Throw once and make any rulings on the throw; return the game after it."""
+        """Throw once and make any rulings; return the game after the throw."""
         kind = self.rng.choices(list(THROWS), list(THROWS.values()))[0]
         scene, seen = dice.throw(kind, self.rng, self.now + 2 * SECOND_US, table=self.table)
         self.feed += [(arrived, _as_dealer(reading)) for arrived, reading in seen]
@@ -259,7 +258,7 @@ class Simulation:
             self.pot, self.streak = 0, (0, 0)
 
     def play(self, number: int, *, final: bool) -> None:
-        """Play one game from the buy-in until it is won or voided."""
+        """Play one game from the buy-in to its end."""
         start = self.seats.index(self.button)
         game = Game(number, [*self.seats[start:], *self.seats[:start]])
         self.buy(game)
@@ -286,7 +285,7 @@ class Simulation:
     # --- at a table with sensors ---
 
     def clear_up(self) -> None:
-        """Clear anything that a device fault may have left open; the table refuses unneeded inputs."""
+        """Enter what may be needed after a device fault; the table refuses unnecessary inputs."""
         self.enter("unlock", "supervisor", reason="the table was inspected")
         self.enter("settled")
         self.enter("no_roll")
@@ -294,8 +293,7 @@ class Simulation:
         self.reopen_game()
 
     def play_single_roll(self, mix: Mapping[str, float], stage: str) -> Scene:
-        """Play one roll, its kind drawn from a mix; at a stage without a game in progress, begin one
-        first."""
+        """Play one roll with a kind drawn from `mix`; begin a game first if `stage` is outside one."""
         if stage == "won":
             self.reopen_game()
         if stage in ("button_draw", "won"):
@@ -313,7 +311,7 @@ class Simulation:
         return scene
 
     def reopen_game(self) -> None:
-        """Close the table and open it again, after which no player has cards or the button."""
+        """Close and open the table, after which no player has cards or the button."""
         self.enter("close_table", "supervisor")
         self.enter("open_table", "supervisor")
 
@@ -362,7 +360,7 @@ class Simulation:
 
 
 def simulate(seed: int, games: int = 6) -> tuple[Header, Feed, list[Expected]]:
-    """Play a session of `games` games, the last one final; the same seed gives the same session."""
+    """Play `games` games, the last one final; the same seed produces the same session."""
     table = Simulation(seed)
     table.draw_button()
     for number in range(1, games + 1):
@@ -377,9 +375,9 @@ def simulate(seed: int, games: int = 6) -> tuple[Header, Feed, list[Expected]]:
 def play_session(
     seed: int, games: int, *, table: DiceTable, after_fault: bool = False
 ) -> tuple[Feed, list[Scene]]:
-    """Play from the draw for the button to the final game, then close and reopen the table.
+    """Play from the draw for the button to the final game, then close and open the table.
 
-    After a device fault, people first clear anything left open, and the Bonus Pot is not known.
+    After a device fault, people clear up first, and the Bonus Pot is unknown.
     """
     simulation = Simulation(seed, table=table, directed=False, pot_known=not after_fault)
     scenes: list[Scene] = []
@@ -397,7 +395,7 @@ def play_session(
 
 
 def _as_dealer(reading: AnyReading) -> AnyReading:
-    """Return a craps table's reading; an input is attributed to the dealer, who runs this game alone
+    """Return a craps table's reading with the dealer as the person; the dealer runs this game alone
     (H-EQ-2)."""
     if isinstance(reading, Input):
         return msgspec.structs.replace(reading, by="dealer")

@@ -1,4 +1,4 @@
-"""Throws that the sensors alone can judge: valid ones, and at least one for each reason for a No Roll."""
+"""Throws that the sensors alone can judge: valid throws, and throws for each reason for a No Roll."""
 
 import math
 
@@ -17,7 +17,7 @@ ADJACENT: dict[Face, tuple[Face, ...]] = {
 
 
 class RedrawError(Exception):
-    """Raised if a drawn throw lacks the properties of its kind and must be drawn again."""
+    """Raised if a drawn throw lacks the properties of its kind; the caller draws again."""
 
 
 def opposite(face: Face) -> Face:
@@ -27,7 +27,7 @@ def opposite(face: Face) -> Face:
 
 
 def valid_truth(script: Script, *notices: str) -> Truth:
-    """Return the ground truth of a valid throw, with the notices that its call must carry."""
+    """Return the ground truth of a valid throw whose result must carry these notices."""
     return Truth(verdict="valid", allowed=("valid",), dice=script.dice, notices=notices)
 
 
@@ -53,7 +53,7 @@ def short_path(thrower: Thrower, hand_y: float, after_us: int, reach: Reach, sho
 
 
 def good_throw(thrower: Thrower, offsets: tuple[int, int] | None = None) -> Script:
-    """Return a throw in which both dice strike the far wall and come to rest apart, on plain felt."""
+    """Return a throw in which both dice strike the far wall and come to rest apart on the felt."""
     hands, reaches, after = thrower.hands(), thrower.reaches(), offsets or thrower.offsets()
     paths = [full_path(thrower, hands[i], after[i], reaches[i]) for i in (0, 1)]
     script = Script(paths, [thrower.flat(), thrower.flat()])
@@ -62,7 +62,7 @@ def good_throw(thrower: Thrower, offsets: tuple[int, int] | None = None) -> Scri
 
 
 def check_rests(thrower: Thrower, script: Script, *, free: tuple[int, ...] = (0, 1)) -> None:
-    """Raise RedrawError unless the dice lie apart, and those in `free` lie clear of every zone and rail."""
+    """Raise RedrawError unless the dice lie apart and the dice in `free` are clear of zones and rails."""
     places = [path.here for path in script.paths]
     if len(places) == 2 and math.dist(*places) < 2.5 * thrower.table.die_mm:
         raise RedrawError
@@ -95,7 +95,7 @@ def valid(thrower: Thrower) -> Script:
 
 
 def bumped(thrower: Thrower) -> Script:
-    """Both dice strike the wall and then collide on their way back."""
+    """Both dice strike the wall and collide on their way back."""
     hands, reaches, after = thrower.hands(), thrower.reaches(), thrower.offsets()
     paths = [thrower.release(hands[i], after[i]) for i in (0, 1)]
     for path, reach in zip(paths, reaches, strict=True):
@@ -134,7 +134,7 @@ def near_wall(thrower: Thrower) -> Script:
 
 
 def one_short(thrower: Thrower) -> Script:
-    """One die strikes the wall; the other comes to rest short of it."""
+    """One die strikes the wall; the other die stops short of it."""
     script = _one_short(thrower, thrower.short_by(25, 1500))
     script.truth = void_truth("no_wall_hit")
     return script
@@ -165,8 +165,8 @@ def both_short(thrower: Thrower) -> Script:
 
 
 def bump_and_short(thrower: Thrower) -> Script:
-    """One die strikes the wall; the other turns back in mid-table just as the wall's sensor detects a
-    knock."""
+    """One die turns back in mid-table just as the wall's sensor detects a knock; the other die strikes the
+    wall."""
     hands, reaches, after = thrower.hands(), thrower.reaches(), thrower.offsets()
     lazy = thrower.rng.randint(0, 1)
     paths = [thrower.release(hands[i], after[i]) for i in (0, 1)]
@@ -190,7 +190,7 @@ def bump_and_short(thrower: Thrower) -> Script:
 
 
 def double_hit(thrower: Thrower) -> Script:
-    """One die strikes the wall twice, the other not at all."""
+    """One die strikes the wall twice; the other die misses it."""
     script = twice_and_short(thrower)
     if nearest_approach(*script.paths)[1] < 80:
         raise RedrawError
@@ -199,7 +199,7 @@ def double_hit(thrower: Thrower) -> Script:
 
 
 def twice_and_short(thrower: Thrower) -> Script:
-    """Return a throw in which one die strikes the wall twice and the other falls short."""
+    """Return a throw in which one die strikes the wall twice and the other die falls short."""
     hands, reaches, after = thrower.hands(), thrower.reaches(), thrower.offsets()
     eager = thrower.rng.randint(0, 1)
     paths = [thrower.release(hands[i], after[i]) for i in (0, 1)]
@@ -230,14 +230,14 @@ def twice_and_short(thrower: Thrower) -> Script:
 
 
 def stop_at_wall(thrower: Thrower) -> Script:
-    """One die strikes the wall; the other stops 11 to 24 mm short of it."""
+    """One die strikes the wall; the other die stops 11 to 24 mm short of it."""
     script = _one_short(thrower, thrower.rng.uniform(11, 24))
     script.truth = void_truth("no_wall_hit")
     return script
 
 
 def rail_only(thrower: Thrower) -> Script:
-    """One die strikes the end wall, the other only a side rail."""
+    """One die strikes the end wall; the other die strikes only a side rail."""
     hands, reaches, after = thrower.hands(), thrower.reaches(), thrower.offsets()
     stray = thrower.rng.randint(0, 1)
     paths = [thrower.release(hands[i], after[i]) for i in (0, 1)]
@@ -259,7 +259,7 @@ def rail_only(thrower: Thrower) -> Script:
 
 
 def staggered(thrower: Thrower) -> Script:
-    """The second die leaves the hand clearly after the first."""
+    """The second die leaves the hand 152 to 900 ms after the first."""
     late = thrower.rng.randint(152_000, 900_000)
     script = good_throw(thrower, (0, late) if thrower.rng.random() < 0.5 else (late, 0))
     script.truth = void_truth("not_simultaneous")
@@ -267,7 +267,7 @@ def staggered(thrower: Thrower) -> Script:
 
 
 def slightly_staggered(thrower: Thrower) -> Script:
-    """The second die leaves the hand slightly late: valid, with a notice."""
+    """The second die leaves the hand 52 to 148 ms after the first, for which the result carries a notice."""
     late = thrower.rng.randint(52_000, 148_000)
     script = good_throw(thrower, (0, late) if thrower.rng.random() < 0.5 else (late, 0))
     script.truth = valid_truth(script, "staggered_release")
@@ -285,7 +285,7 @@ def one_die(thrower: Thrower) -> Script:
 
 
 def crossing(thrower: Thrower) -> Script:
-    """Both dice strike the wall, and their paths cross within 30 mm; the camera does not confuse them."""
+    """Both dice strike the wall on paths that cross within 30 mm; the camera does not confuse the dice."""
     for _ in range(60):
         script = good_throw(thrower)
         _, gap = nearest_approach(*script.paths)
@@ -296,7 +296,7 @@ def crossing(thrower: Thrower) -> Script:
 
 
 def on_chips_flat(thrower: Thrower) -> Script:
-    """A die lies flat on loose chips, which is no reason for a No Roll (C34-INV-3)."""
+    """A die lies flat on loose chips. The throw is valid (C34-INV-3)."""
     script = good_throw(thrower)
     script.rests[thrower.rng.randint(0, 1)].on = "chips"
     script.truth = valid_truth(script)
@@ -304,7 +304,7 @@ def on_chips_flat(thrower: Thrower) -> Script:
 
 
 def chips_contact(thrower: Thrower) -> Script:
-    """A die strikes a player's chips on its way, which is no reason for a No Roll (C34-INV-3)."""
+    """A die strikes a player's chips in flight. The throw is valid (C34-INV-3)."""
     script = good_throw(thrower)
     index = thrower.rng.randint(0, 1)
     path = script.paths[index]
@@ -315,7 +315,7 @@ def chips_contact(thrower: Thrower) -> Script:
 
 
 def cocked(thrower: Thrower, sides: tuple[Face, ...], face: Face, up: Face | None) -> Rest:
-    """Return the resting position of a die that leans on chips, resting on these sides."""
+    """Return the resting position of a die that leans on chips with these sides."""
     return Rest(
         face,
         up,
@@ -368,7 +368,7 @@ def off_table_over_wall(thrower: Thrower) -> Script:
 
 
 def off_and_short(thrower: Thrower) -> Script:
-    """One die leaves the table, and the other does not reach the wall: two reasons."""
+    """One die leaves the table; the other die does not reach the wall. The No Roll has both reasons."""
     hands, reaches, after = thrower.hands(), thrower.reaches(), thrower.offsets()
     stray = thrower.rng.randint(0, 1)
     paths = [
@@ -397,7 +397,7 @@ def both_off(thrower: Thrower) -> Script:
 
 
 def stacked(thrower: Thrower) -> Script:
-    """One die comes to rest on the other."""
+    """One die comes to rest on the other die."""
     script, top = _struck(thrower)
     under = script.paths[1 - top]
     place = (under.here[0] + thrower.rng.uniform(-5, 5), under.here[1] + thrower.rng.uniform(-5, 5))
@@ -411,7 +411,7 @@ def stacked(thrower: Thrower) -> Script:
 
 
 def on_bank(thrower: Thrower) -> Script:
-    """A die comes to rest on the bank's chips; the camera may report a different surface."""
+    """A die comes to rest on the bank's chips, which the camera may take for a different surface."""
     return _in_zone(thrower, "bank", thrower.rng.choice(("bank", "bank", "chips", "unknown")))
 
 
@@ -428,7 +428,7 @@ def on_rail(thrower: Thrower) -> Script:
 
 
 def late_and_on_rail(thrower: Thrower) -> Script:
-    """The dice are released apart, and one comes to rest on a rail; both reasons are reported."""
+    """The dice leave the hand apart, and one comes to rest on a rail. The No Roll has both reasons."""
     script = _on_rail(thrower, (0, thrower.rng.randint(160_000, 400_000)))
     script.truth = void_truth("not_simultaneous", "on_rail")
     return script
@@ -455,8 +455,8 @@ def _in_zone(thrower: Thrower, kind: Surface, called: Surface) -> Script:
 
 
 def _struck(thrower: Thrower, offsets: tuple[int, int] | None = None) -> tuple[Script, int]:
-    """Return a throw in which one die has come to rest and the path of the other ends at the wall; also
-    return the index of the other."""
+    """Return a throw in which one path ends at the wall and the other die is at rest; also return the index
+    of the unfinished path."""
     hands, reaches, after = thrower.hands(), thrower.reaches(), offsets or thrower.offsets()
     stray = thrower.rng.randint(0, 1)
     paths = [full_path(thrower, hands[i], after[i], reaches[i]) for i in (0, 1)]
@@ -466,7 +466,7 @@ def _struck(thrower: Thrower, offsets: tuple[int, int] | None = None) -> tuple[S
 
 
 def _roll_in(thrower: Thrower, path: Path, place: Point) -> None:
-    """Add a roll from the wall to a place; it takes less than a second, or longer for more than 700 mm."""
+    """Add a roll from the wall to a place."""
     distance = math.dist(path.here, place)
     path.go(place, 2 * distance / (1000 * thrower.rng.uniform(0.5, 0.9) * max(1.0, distance / 700)), 0)
 

@@ -1,6 +1,4 @@
-"""Attempts for a person who practises, one at a time: what the person would see at the table, and the correct
-result.
-"""
+"""Single attempts for a person who practises, with the scene at the table and the correct result."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -61,7 +59,7 @@ _VIRTUAL_INPUTS: Mapping[str, frozenset[str]] = {
     "three_card": frozenset({"seats", "no_more_bets", "play", "fold"}),
     "high_roller": frozenset({"close_table", "open_table", "draw_button", "buy", "set_card", "start_roll"}),
 }
-"""Inputs that virtual people make even in practice, by game: players' decisions, and what leads up to an
+"""Inputs that virtual people make in practice, by game: players' decisions and the preparation of an
 attempt."""
 
 _OBSERVATIONS: Mapping[str, str] = {
@@ -88,25 +86,25 @@ _OBSERVATIONS: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Staff:
-    """The duties of a game's staff and the texts shown to the person who practises them."""
+    """Duties of a game's staff, and the texts for the person who practises them."""
 
     does: str
-    """What happens when the person presses Enter."""
+    """Action that follows when the person presses Enter."""
     rulings: str
     begins: str
-    """Shown as soon as the person starts an attempt, since some take half a minute."""
+    """Text at the start of an attempt; some attempts take half a minute."""
     begins_game: str = ""
-    """Shown instead of `begins` if a game begins with more than its first attempt."""
+    """Text at the start of a game that begins with preparations."""
     void: str
-    """The input for an attempt that does not count."""
+    """Input for an attempt that does not count."""
     role: str
-    """The role that rules."""
+    """Role that rules."""
     stickperson: bool = False
-    """Whether another person handles the dice."""
+    """Whether a stickperson handles the dice."""
     dice: bool = False
     """Whether dice must be collected before the next attempt."""
     cards: bool = False
-    """Whether a deal is ruled on, and settled, before the next attempt."""
+    """Whether a deal must be ruled on and settled before the next attempt."""
 
 
 STAFF: Mapping[str, Staff] = {
@@ -144,15 +142,15 @@ STAFF: Mapping[str, Staff] = {
         dice=True,
     ),
 }
-"""The staff of each game. At High Roller the dealer also handles the dice."""
+"""Staff of each game. At High Roller the dealer also handles the dice."""
 Hands = Mapping[str, tuple[str, ...]]
-"""The cards of each position, `dealer` included, sorted."""
+"""Sorted cards of each position, `dealer` included."""
 Result = tuple[int, int] | str | Hands
 """Dice, a number, or the hands of a deal."""
 
 
 class SeatRequest(NamedTuple):
-    """A player's request at High Roller, with the input that enters it and the rule that allows it."""
+    """A player's request at High Roller, with its input and the rule that allows it."""
 
     text: str
     name: str
@@ -161,19 +159,19 @@ class SeatRequest(NamedTuple):
 
 
 DECLINE_PROBABILITY = 0.35
-"""Probability that a player who may decline the next roll does so."""
+"""Probability that a player who may decline the next roll declines it."""
 LEAVE_PROBABILITY = 0.08
-"""Probability that a player leaves before the next roll, if one may."""
+"""Probability that a player leaves before the next roll."""
 _MIN_PLAYERS = 3
-"""Nobody leaves if there are no more players than this."""
+"""Number of players at or below which nobody leaves."""
 
 
 _Card = tuple[str, str, int]
-"""A card as the controller reports it: its id, its player, and the total that it matches."""
+"""A card in the controller's report: id, player, and the total that it matches."""
 
 
 def player_request(game: Mapping[str, object], rng: Random) -> SeatRequest | None:
-    """Draw a player's request at the current stage of a game of High Roller; usually there is none.
+    """Draw a player's request at the current stage of a High Roller game; None in most cases.
 
     `game` is the controller's report: `stage`, `seats`, `gone`, and in a roll-off `roll_off`.
     """
@@ -202,7 +200,7 @@ class CorrectResult(NamedTuple):
 
     result: Result | None
     spoken: bool
-    """Whether a person must enter the result because no sensor can detect it."""
+    """Whether a person must enter the result because no sensor detects it."""
 
 
 def first_only(play: Play) -> Play:
@@ -211,8 +209,10 @@ def first_only(play: Play) -> Play:
 
 
 def second_only(play: Play) -> Play:
-    """Return a play of single attempts, each the second of its session: at a wheel the first is always a
-    valid spin."""
+    """Return a play of single attempts, each the second of its session.
+
+    The first spin of a wheel's session is always valid.
+    """
 
     def one(seed: int, _count: int, after_fault: bool) -> Act:
         both = play(seed, 2, after_fault)
@@ -229,12 +229,11 @@ LEAD_US = 1_000_000
 PAUSE_AFTER_US = 1_000_000
 """Pause between the last reading and the next input."""
 ROTOR_US = 4_000_000
-"""How long before the ball's launch the rotor's readings begin: long enough for its mark to pass the
-index."""
+"""Time for which the rotor's readings precede the launch, enough for the mark to pass the index."""
 
 
 def without_pauses(play: Play, game: str) -> Play:
-    """Return a play without the pauses before and after an attempt: a person's input begins each attempt."""
+    """Return a play without pauses around an attempt, for attempts that a person's input begins."""
 
     def one(seed: int, count: int, after_fault: bool) -> Act:
         act = play(seed, count, after_fault)
@@ -249,23 +248,18 @@ def without_pauses(play: Play, game: str) -> Play:
 
 
 def is_persons_input(game: str, reading: object) -> bool:
-    """Return whether a reading is an input that the person who practises makes instead of a virtual
-    person.
-    """
+    """Return whether the person who practises makes this input instead of a virtual person."""
     return isinstance(reading, Input) and reading.name not in _VIRTUAL_INPUTS.get(game, ())
 
 
 def last_seen_us(game: str, act: Act) -> int:
-    """Return the time of the last reading of dice, ball or cards, or of a smart wheel's last change of
-    state.
-    """
+    """Return the time of an act's last sensor reading or last change of a smart wheel."""
     read = (at for at, reading in act.feed if not is_persons_input(game, reading))
     return max((*read, *(change.at_us for change in act.changes)))
 
 
 def card_to_set(act: Act) -> Input | None:
-    """Return the input with which the virtual dealer would have entered or corrected a card; None if there is
-    none."""
+    """Return the virtual dealer's input that enters or corrects a card; None if the act has none."""
     entered = (reading for _, reading in act.feed if isinstance(reading, Input))
     return next(
         (reading for reading in entered if reading.name == "set_card" and reading.by == "dealer"), None
@@ -273,7 +267,7 @@ def card_to_set(act: Act) -> Input | None:
 
 
 def in_order(hands: Mapping[str, Sequence[str]]) -> Hands:
-    """Return hands with their cards sorted, so that they can be compared."""
+    """Return hands with sorted cards for comparison."""
     return {position: tuple(sorted(cards)) for position, cards in hands.items()}
 
 
@@ -303,7 +297,7 @@ def _correct_deal(truth: Truth) -> CorrectResult:
 
 
 def _codes(truth: Truth) -> Sequence[str]:
-    """Return the codes of the reasons why an attempt does not count; none for a deal that counts."""
+    """Return the codes of an attempt's reasons; none for a deal that counts."""
     if not truth.told:
         return truth.reasons or ("called",)
     data = cast("Mapping[str, Sequence[Mapping[str, str]]]", truth.told[-1]["data"])
@@ -311,7 +305,7 @@ def _codes(truth: Truth) -> Sequence[str]:
 
 
 def observations(scene: Scene, card: Input | None = None) -> Sequence[str]:
-    """Return what a person at the table sees: the result, or why the attempt does not count.
+    """Return a person's observations at the table: the result, or why the attempt does not count.
 
     `card` is the input that enters or corrects a card of a deal.
     """

@@ -1,7 +1,7 @@
 """Rigid-body throws, filmed by a rendered camera over the end of the table and read by the dice camera.
 
-Needs the extras `physics` and `vision`: an engine computes the dice's motion, frames are rendered from their
-poses, and `drivers.vision` converts the frames to readings. The wall sensors' readings are computed from the
+Needs the extras `physics` and `vision`. An engine computes the dice's motion, frames are rendered from the
+dice's poses, and `drivers.vision` converts the frames to readings. The wall sensors' readings follow from the
 engine's contacts.
 """
 
@@ -40,36 +40,36 @@ RIGS = (
         look=BLUE,
     ),
 )
-"""Casino red on green, ivory on brown through a distorting lens, blue on grey with less light.
+"""Casino red on green, ivory on brown through a distorting lens, and blue on grey with less light.
 
-Each camera hangs 13 to 17 cm in front of the right wall's foot. From there a die's height, which a single
-camera can't measure, barely changes its apparent distance from the wall."""
+Each camera hangs 13 to 17 cm in front of the right wall's foot. A single camera cannot measure a die's
+height, which at this position barely affects the die's apparent distance from the wall."""
 EMPTY_US = 150_000
 """Duration of the video before a die comes into view."""
 LINGER_US = 450_000
-"""Duration of the video after both dice have come to rest."""
+"""Duration of the video after both dice come to rest."""
 READING_DELAY_US = (3_000, 12_000)
-"""Minimum and maximum delay from a frame's time until its readings leave the camera."""
+"""Minimum and maximum delay between a frame and its readings."""
 TRIES = 20
-"""Maximum number of draws for one throw; about one in a hundred does not settle in time."""
+"""Maximum number of draws for one throw; about one draw in a hundred does not settle in time."""
 BORDER_PX = 25
-"""The face of a die that lies nearer than this to the picture's border is not read."""
+"""Minimum distance from the picture's border at which a die's face is read."""
 _UNDISTURBED = Conditions(knocks=0.0, hides=0.0, drops=0.0)
 
 
 @dataclass(frozen=True, slots=True)
 class Filmed:
-    """One throw: the readings of camera and walls in order of arrival, and the truth."""
+    """One throw: the readings of the camera and the walls in order of arrival, and the ground truth."""
 
     feed: Feed
     truth: PhysicalTruth
     scene: Scene
     faces: tuple[tuple[Face, Face | None], ...]
-    """For each die that came to rest in view: its true face, and the reported one."""
+    """True face and reported face of each die that came to rest in view."""
 
     @property
     def readings(self) -> list[AnyReading]:
-        """Return the readings without their times of arrival."""
+        """Readings without times of arrival."""
         return [reading for _, reading in self.feed]
 
 
@@ -89,7 +89,7 @@ def build_rig(film_rig: FilmRig, table: DiceTable) -> Rig:
 
 
 def filmed(kind: Kind, seed: str, film_rig: FilmRig, table: DiceTable) -> Filmed | None:
-    """Throw, film and read the dice; return None if the throw did not settle in time or was not of its
+    """Throw, film and read the dice; return None if the throw does not settle in time or is not of its
     kind."""
     relief_mm = min(RELIEFS_MM, key=lambda relief: abs(relief - table.wall_relief_mm))
     try:
@@ -119,8 +119,10 @@ def filmed(kind: Kind, seed: str, film_rig: FilmRig, table: DiceTable) -> Filmed
 def _scene(
     kind: Kind, watch: Watch, truth: PhysicalTruth, faces: tuple[tuple[Face, Face | None], ...]
 ) -> Scene:
-    """Return the throw's scene: the dice may be reported in either order, and a review is correct if a die
-    comes to rest out of view."""
+    """Return the throw's scene, in which the dice may be reported in either order.
+
+    A review is also correct if a die comes to rest out of view.
+    """
     scene = watch.scene_truth(truth)
     allowed = scene.allowed if len(faces) == 2 else (*dict.fromkeys((*scene.allowed, "review")),)
     scene_truth = msgspec.structs.replace(scene, any_order=True, allowed=allowed)
@@ -143,9 +145,9 @@ def _faces(flight: Flight, film_rig: FilmRig, rests: list[DieRest]) -> tuple[tup
 
 
 def throw(seed: int, table: DiceTable) -> Filmed:
-    """Return the throw of a seed; successive seeds cycle through the kinds and the rigs.
+    """Return the throw for a seed; successive seeds cycle through the kinds and the rigs.
 
-    Raises UnsettledError if none of TRIES draws can be used.
+    Raises UnsettledError if all TRIES draws fail.
     """
     kind, film_rig = KINDS[seed % len(KINDS)], RIGS[seed % len(RIGS)]
     for try_number in range(TRIES):

@@ -1,5 +1,7 @@
-"""Throws that are not decided when the dice first lie still: a person rules, a die moves again, or the camera
-reports a die again."""
+"""Throws that the first resting positions do not decide.
+
+A person rules, a die moves again, or the camera reports a die a second time.
+"""
 
 from typing import Literal
 
@@ -18,7 +20,7 @@ def add_input(
 
 
 def draw_rest_times(thrower: Thrower, script: Script) -> int:
-    """Draw the time at which the camera reports each die at rest; return the later time."""
+    """Draw the time of the camera's report of each die at rest; return the later time."""
     for path, rest in zip(script.paths, script.rests, strict=True):
         rest.at_us = path.end_us + thrower.rng.randint(35_000, 95_000)
     return script.rest_us
@@ -33,8 +35,7 @@ def box_no_roll_in_flight(thrower: Thrower) -> Script:
 
 
 def box_no_roll_in_hold(thrower: Thrower) -> Script:
-    """The boxperson calls No Roll just after the dice come to rest; the call, which is on hold, is
-    discarded."""
+    """The boxperson calls No Roll just after the dice come to rest, before the result is published."""
     script = good_throw(thrower)
     add_input(script, draw_rest_times(thrower, script) + thrower.rng.randint(5_000, 235_000), "no_roll")
     script.truth = void_truth("called")
@@ -42,7 +43,7 @@ def box_no_roll_in_hold(thrower: Thrower) -> Script:
 
 
 def box_no_roll_late(thrower: Thrower) -> Script:
-    """The boxperson calls No Roll after the call: a correction."""
+    """The boxperson corrects a published result to No Roll."""
     script = good_throw(thrower)
     add_input(script, draw_rest_times(thrower, script) + thrower.rng.randint(600_000, 1_500_000), "no_roll")
     script.truth = _valid_with_ruling(script, "corrected")
@@ -50,7 +51,7 @@ def box_no_roll_late(thrower: Thrower) -> Script:
 
 
 def box_sets_other_dice(thrower: Thrower) -> Script:
-    """After the call the boxperson rules that a face was misread: a correction (C34-PT-3)."""
+    """The boxperson corrects a published result with a misread face (C34-PT-3)."""
     script = good_throw(thrower)
     other = (thrower.face(), thrower.face())
     while sorted(other) == sorted(script.dice):
@@ -63,7 +64,7 @@ def box_sets_other_dice(thrower: Thrower) -> Script:
 
 
 def box_too_late(thrower: Thrower) -> Script:
-    """The boxperson calls No Roll after the bets are settled, too late to change anything."""
+    """The boxperson calls No Roll after the bets are settled, which changes nothing."""
     script = good_throw(thrower)
     rest = draw_rest_times(thrower, script)
     add_input(script, rest + 700_000, "settled", by="dealer")
@@ -130,7 +131,7 @@ def _valid_with_ruling(
 
 
 def knocked_at_rest(thrower: Thrower) -> Script:
-    """A die at rest is knocked over by the other, still rolling: its last face counts."""
+    """A rolling die knocks over the die at rest; the new face counts."""
     script = good_throw(thrower)
     draw_rest_times(thrower, script)
     first, second = sorted((0, 1), key=lambda die: script.rests[die].at_us or 0)
@@ -172,7 +173,7 @@ def rest_repeated(thrower: Thrower) -> Script:
 
 
 def raked(thrower: Thrower) -> Script:
-    """After the call the stickperson rakes the dice to the middle before entering `dice_collected`."""
+    """The stickperson rakes the dice to the middle of the table before entering `dice_collected`."""
     script = good_throw(thrower)
     last = draw_rest_times(thrower, script)
     for index, die in enumerate(_DICE):
@@ -185,7 +186,7 @@ def raked(thrower: Thrower) -> Script:
 
 
 def second_look(thrower: Thrower) -> Script:
-    """The camera is uncertain of a face at first and certain a moment later."""
+    """The camera is uncertain of a face, and reports the face with certainty a moment later."""
     script = good_throw(thrower)
     last = draw_rest_times(thrower, script)
     index = thrower.rng.randint(0, 1)

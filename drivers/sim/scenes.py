@@ -1,4 +1,4 @@
-"""Scenes of a simulated session with their ground truth, and the comparison of published outcomes with it."""
+"""Scenes of a simulated session with their ground truth, and their comparison with published outcomes."""
 
 import gzip
 from collections.abc import Iterable, Sequence
@@ -26,20 +26,20 @@ from controller.model.outcomes import (
 from controller.model.readings import AnyReading
 
 CAMERA = "cam"
-"""The name of the camera's device at a virtual table."""
+"""Name of the camera's device at a virtual table."""
 Verdict = Literal["valid", "void", "review"]
 Feed = list[tuple[int, AnyReading]]
-"""Readings with their times of arrival in table time (us), in order of arrival."""
+"""Readings with their times of arrival (table time, us), in order of arrival."""
 Expected = dict[str, object]
-"""An outcome that must be published: its type, and those keys of its data that must match."""
+"""An outcome that must be published, with its type and the keys of its data that must match."""
 
 
 class Truth(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The ground truth of an attempt: what happened on the table, and what may be published about it.
+    """The ground truth of an attempt, and the outcomes that may be published.
 
-    `verdict` is what happened; `allowed` lists the correct first outcomes, including a review if the sensors
-    leave room for doubt. `reasons` are the codes that a void must have; `may_add` are further ones that it
-    may have. `ruled` is the result of a person's ruling after the first outcome.
+    `verdict` is the correct verdict. `allowed` lists the correct first outcomes, including a review if the
+    readings leave doubt. A void must have the codes in `reasons` and may have those in `may_add`. `ruled` is
+    the result of a person's ruling after the first outcome.
     """
 
     verdict: Verdict
@@ -49,7 +49,7 @@ class Truth(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     notices: tuple[str, ...] = ()
     dice: tuple[int, int] | None = None
     any_order: bool = False
-    """Whether either order of the faces is correct, because the camera may have confused the dice."""
+    """Whether both orders of the faces are correct because the camera may have confused the dice."""
     number: str | None = None
     revolutions: float | None = None
     drop_us: int | None = None
@@ -57,29 +57,28 @@ class Truth(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     ruled_dice: tuple[int, int] | None = None
     ruled_number: str | None = None
     cards: dict[str, tuple[str, ...]] = {}
-    """The cards dealt from the shoe to each position of a card game."""
+    """Cards dealt from the shoe to each position of a card game."""
     hands: dict[str, tuple[str, ...]] = {}
-    """The final cards of each position, `dealer` included; empty if there are none."""
+    """Final cards of each position, `dealer` included."""
     told: tuple[Expected, ...] = ()
-    """Every outcome of a card game, in order, without the numbers of rolls, deals and games."""
+    """All outcomes of a card game, in order, without the numbers of rolls, deals and games."""
 
 
 class Scene(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One attempt of a session, or one game of many rolls: the n-th scene is the n-th roll, spin, deal or
-    game."""
+    """One attempt of a session, or one game of several rolls."""
 
     kind: str
     start_us: int
     end_us: int
     truth: Truth
     throws: tuple["Scene", ...] = ()
-    """The rolls of a game that consists of several."""
+    """Rolls of a game that consists of several."""
     depends_on_previous: bool = False
     """Whether the expected outcomes depend on the preceding scenes."""
 
 
 def without_numbers(outcomes: Iterable[Expected]) -> tuple[Expected, ...]:
-    """Return outcomes without the number of the roll, deal or game, which differs after a missed attempt."""
+    """Return outcomes without numbers of rolls, deals and games, which differ after a missed attempt."""
     kept: list[Expected] = []
     for outcome in outcomes:
         data = outcome["data"]
@@ -104,8 +103,7 @@ class Header(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def with_camera_lag(seen: Iterable[AnyReading], rng: Random) -> Feed:
-    """Return a camera's readings with their times of arrival: each frame has its own lag, and frames keep
-    their order."""
+    """Return a camera's readings with times of arrival. Each frame has its lag, and frames stay in order."""
     feed: Feed = []
     last_t, arrival = -1, 0
     for reading in seen:
@@ -117,14 +115,14 @@ def with_camera_lag(seen: Iterable[AnyReading], rng: Random) -> Feed:
 
 
 def in_order_of_arrival(feed: Iterable[tuple[int, AnyReading]]) -> Feed:
-    """Sort readings by arrival; those that arrive together keep their order."""
+    """Sort readings by arrival; readings that arrive together keep their order."""
     return sorted(feed, key=lambda item: item[0])
 
 
 def write_log(path: Path, header: Header, feed: Feed, *, arrived: bool = False) -> None:
     """Write a log of table readings, compressed with gzip if the name ends in `.gz`.
 
-    With `arrived`, each line has the reading's time of arrival; otherwise only the order of lines shows it.
+    With `arrived`, each line contains the reading's time of arrival.
     """
     encode = msgspec.json.Encoder().encode
     lines = [encode(header)]
@@ -135,10 +133,10 @@ def write_log(path: Path, header: Header, feed: Feed, *, arrived: bool = False) 
 
 
 class Played(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="told", tag="attempt"):
-    """An attempt that was made: its ground truth, and the faults that may have hidden a part of it.
+    """An attempt, its ground truth, and the faults that may have hidden a part of it.
 
-    The attempt is over at `ends_us`, when the next one begins. A disturbed attempt may be published as a
-    review instead of a call, or not at all if the table could not sense it, but never with a wrong result.
+    The attempt ends at `ends_us`, when the next attempt begins. The table may publish a review of a disturbed
+    attempt, or nothing if it could not sense the attempt, but never a wrong result.
     """
 
     t: int
@@ -149,8 +147,7 @@ class Played(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_
 
 
 class Began(msgspec.Struct, frozen=True, kw_only=True, tag_field="told", tag="fault"):
-    """The start of a fault: the codes that the table must report for the device, and what a technician
-    sees."""
+    """The start of a fault, with the codes that the table must report and the symptoms."""
 
     t: int
     fault: str
@@ -185,9 +182,9 @@ _FIRST_OUTCOME_VERDICTS: dict[str, Verdict] = {
 class Disagreement:
     """A difference between the published outcomes of an attempt and the ground truth; `fault` is its kind.
 
-    `wrong`: the result is wrong. `wrong_reasons`: an attempt is rightly void, but for other reasons.
-    `needless_void`: a valid throw or spin was void. `needless_review`: the readings decided the attempt.
-    `silent`: an outcome was not published. `late_close`: bets were open when the ball dropped.
+    `wrong`: the result is wrong. `wrong_reasons`: a void is correct, but its reasons are not.
+    `needless_void`: a valid throw or spin is void. `needless_review`: the readings decide the attempt.
+    `silent`: an outcome is missing. `late_close`: bets are open when the ball drops.
     """
 
     attempt: int
@@ -197,8 +194,9 @@ class Disagreement:
 
 
 def disagreements(scenes: Sequence[Scene], outcomes: Iterable[Outcome], first: int = 1) -> list[Disagreement]:
-    """Return the differences between a session's outcomes and its truth; `first` is the number of its first
-    attempt.
+    """Return the differences between a session's outcomes and its ground truth.
+
+    `first` is the number of the session's first attempt.
     """
     published = list(outcomes)
     found: list[Disagreement] = []
@@ -251,7 +249,7 @@ def _find_faults(
 
 
 def _is_ruling(truth: Truth, data: Data) -> bool:
-    """Return whether this outcome is a person's ruling that was entered before a review was published."""
+    """Return whether an outcome is a person's ruling, entered before a review was published."""
     if isinstance(data, RollCalled):
         return truth.ruled == "called" and data.grade == "person" and data.dice == truth.ruled_dice
     if isinstance(data, SpinCalled):
@@ -325,7 +323,7 @@ def _after_call(truth: Truth, corrected: list[Outcome]) -> Iterable[tuple[str, s
 
 
 def _late_closes(scenes: Sequence[Scene], outcomes: list[Outcome], first: int) -> list[Disagreement]:
-    """Return a disagreement for each valid spin whose ball dropped while bets were open."""
+    """Return a disagreement for each valid spin whose ball drops while bets are open."""
     found: list[Disagreement] = []
     bets = [o for o in outcomes if isinstance(o.data, Bets)]
     for number, scene in enumerate(scenes, first):

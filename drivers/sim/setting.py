@@ -1,5 +1,4 @@
-"""Creates a virtual table from a table's settings: its devices, the camera's image, the game and the
-people."""
+"""Build a virtual table from the settings in a table's file."""
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping
@@ -36,24 +35,25 @@ from drivers.sim.table import (
 from drivers.sim.technician import Technician
 
 Key = tuple[str, str | None]
-"""A kind of reading, and for an impact the wall."""
+"""Kind of reading, and the wall if the reading is an impact."""
 Route = Callable[[AnyReading], AnyReading]
 SHARED = frozenset({"input", "switch"})
-"""Kinds that several devices may send, since people use whichever console is nearest."""
+"""Kinds of reading that several devices may send. A table can have more than one console."""
 
 
 class AmbiguousError(ValueError):
-    """Raised if two devices read the same kind and the file does not say which of them senses what."""
+    """Raised if the simulator cannot choose between two devices that send the same kind of reading."""
 
 
 def route_by(devices: Mapping[str, DeclaredDevice], own_names: Mapping[str, str]) -> Route:
-    """Return a function that assigns each reading to the device that reads its kind.
+    """Return a function that assigns each reading to the device that sends its kind.
 
-    `own_names` are the device names that the simulated session uses, by kind; a device of the table with that
-    name is preferred. A reading that no device reads keeps its device name and is dropped later.
+    `own_names` maps kinds of reading to the device names in simulated sessions. If several devices send a
+    kind, the device with that name is used. A reading that no device sends keeps its device name, and the
+    virtual table drops it.
 
     Raises:
-        AmbiguousError: Several devices read one kind, and none has the name in `own_names`.
+        AmbiguousError: Several devices send one kind, and none has the name in `own_names`.
     """
     readers: dict[Key, list[str]] = defaultdict(list)
     for name, device in devices.items():
@@ -63,8 +63,7 @@ def route_by(devices: Mapping[str, DeclaredDevice], own_names: Mapping[str, str]
         own = f"wall-{wall}" if wall else own_names.get(read, "none")
         if len(names) > 1 and own not in names and read not in SHARED:
             raise AmbiguousError(
-                f"found {read} read by {' and '.join(names)}; expected one device that reads it, or one named"
-                f" {own!r}, since a virtual table can't determine which of them senses what"
+                f"{' and '.join(names)} all send {read}; let one device send it, or name one of them {own!r}"
             )
 
     def routed(reading: AnyReading) -> AnyReading:
@@ -78,9 +77,9 @@ def route_by(devices: Mapping[str, DeclaredDevice], own_names: Mapping[str, str]
 
 
 _IMAGE_CORNERS: tuple[Point, ...] = ((62.0, 421.0), (1228.0, 437.0), (1171.0, 58.0), (109.0, 66.0))
-"""The corners of the felt in an image of 1280 x 480 pixels, seen from the stickperson's side."""
+"""Corners of the felt in an image of 1280 x 480 pixels, taken from the stickperson's side."""
 _GUESS_ERRORS_MM: tuple[Point, ...] = ((30.0, -20.0), (-40.0, 15.0), (25.0, 25.0), (-30.0, -25.0))
-"""The errors, in millimetres, of the corners' positions in an uncalibrated table's file."""
+"""Errors, in millimetres, of the corners' positions in an uncalibrated table's file."""
 
 
 def measure_lens(table: DiceTable) -> Homography:
@@ -89,7 +88,7 @@ def measure_lens(table: DiceTable) -> Homography:
 
 
 def first_guess(table: DiceTable) -> list[Pair]:
-    """Return a new camera's calibration: the corners in the image, with rough positions on the table."""
+    """Return an uncalibrated camera's point pairs: corners in the image, with rough table positions."""
     corners = ((x + dx, y + dy) for (x, y), (dx, dy) in zip(_corners(table), _GUESS_ERRORS_MM, strict=True))
     return list(zip(_IMAGE_CORNERS, corners, strict=True))
 
@@ -101,7 +100,7 @@ def _corners(table: DiceTable) -> tuple[Point, ...]:
 
 Mix = Mapping[str, float]
 Boards = Mapping[str, Mapping[int, Sensor]]
-"""The boards that carry several devices, by name, with the device on each channel."""
+"""Sensors by channel, for each board that carries several devices."""
 
 
 OWN_NAMES: Mapping[str, str] = {
@@ -114,12 +113,12 @@ OWN_NAMES: Mapping[str, str] = {
     "pocket_ball": "pockets",
     "card": "shoe",
 }
-"""The device names that simulated sessions use, by kind of reading; for an impact it is the wall's device,
-such as `wall-left`."""
+"""Device names in simulated sessions, by kind of reading. A wall's sensor is named after the wall, such as
+`wall-left`."""
 
 
 class UnplayableTableError(ValueError):
-    """Raised if no session can be played at this table; the message gives the reason."""
+    """Raised if no session can be simulated with a table's settings."""
 
 
 def virtual_table(
@@ -134,16 +133,16 @@ def virtual_table(
     boards: Boards | None = None,
     one_by_one: Play | None = None,
 ) -> VirtualTable:
-    """Create the virtual hardware of a table and its session for this seed.
+    """Create a table's virtual hardware and the session that the seed determines.
 
-    `types` are the devices' types by name; a device that is not named gets a type that fits its readings.
-    `mix` has the weights of the kinds of attempt. With a `lens`, camera scripts report image coordinates. A
-    device on a channel of one of `boards` has no cable of its own. `one_by_one` replaces the game's own play
-    and plays one attempt per act.
+    `types` maps device names to types; a device without an entry gets the default type for its readings.
+    `mix` maps kinds of attempt to weights. With a `lens`, camera scripts report image coordinates. Devices on
+    the channels of `boards` have no cables. `one_by_one` replaces the game's play and plays one attempt per
+    act.
 
     Raises:
-        UnplayableTableError: The file lacks the geometry that its game needs, or two devices read the same
-            kind.
+        UnplayableTableError: The file lacks the geometry for its game, or two devices send the same kind of
+            reading.
     """
     play = one_by_one or _play(settings, mix)
     rng = Random(seed)  # noqa: S311 - a reproducible simulation, not a secret
@@ -151,7 +150,7 @@ def virtual_table(
     boards = boards or {}
     channel_devices = _on_channels(boards)
     for name, device in settings.devices.items():
-        device_rng = Random(rng.getrandbits(64))  # noqa: S311 - as above; each device draws independently
+        device_rng = Random(rng.getrandbits(64))  # noqa: S311 - as above; one generator per device
         kind = types.get(name, _type_for(device.reads))
         if name in boards:
             cables.append(Cable(Board(name, (), device_rng, sensors=boards[name]), device_rng))
@@ -173,9 +172,10 @@ def with_technician(
     report: Callable[[Story], None],
     boards: Boards | None = None,
 ) -> VirtualTable:
-    """Create a virtual table at which nobody plays and a technician does what the test lamp requests.
+    """Create a virtual table with a technician and no players.
 
-    Camera scripts report image coordinates.
+    The technician carries out the test steps that the test lamp shows. Camera scripts report image
+    coordinates.
     """
     felt = settings.dice_table
     lens = None if felt is None else measure_lens(felt)
@@ -197,11 +197,11 @@ def with_rendered_camera(
 ) -> VirtualTable:
     """Create a virtual table whose camera reads rendered pictures, one throw at a time.
 
-    `throws` creates the throws for a seed and a table.
+    `throws` creates the source of rendered throws from a seed and a table.
 
     Raises:
-        UnplayableTableError: The table is not a craps table of the size for which throws are computed, or
-            two devices read the same kind.
+        UnplayableTableError: The game is not craps, the table's size has no precomputed throws, or two
+            devices send the same kind of reading.
     """
     felt = settings.dice_table
     if settings.rules.game != "craps" or felt is None or not flights.fits(felt):
@@ -218,7 +218,10 @@ def with_rendered_camera(
 
 
 class RenderedThrows(Protocol):
-    """Throws that take a while to compute, as those of `drivers.sim.rendered_throws`, which needs extras."""
+    """Source of rendered throws, which are computed in the background.
+
+    `drivers.sim.rendered_throws` implements this protocol. It needs optional packages; this module does not.
+    """
 
     def ready(self) -> bool:
         """Return whether the next throw has been computed."""
@@ -241,14 +244,14 @@ def for_practice(
     begun: Callable[[Act], None],
     stage: Callable[[], str],
 ) -> VirtualTable:
-    """Create a virtual table without staff, which waits for a cue before each attempt.
+    """Create a virtual table at which a person does the staff's work.
 
-    `begun` is called with each attempt as it begins; `stage` returns the stage of the controller's game of
-    High Roller.
+    Each attempt begins when `cue` returns True. `begun` receives each attempt as it begins. `stage` returns
+    the stage of a High Roller game.
 
     Raises:
-        UnplayableTableError: The file lacks the geometry that its game needs, or two devices read the same
-            kind.
+        UnplayableTableError: The file lacks the geometry for its game, or two devices send the same kind of
+            reading.
     """
     table = virtual_table(
         settings,
@@ -279,8 +282,10 @@ def _practice_play(settings: TableSettings, stage: Callable[[], str]) -> Play:
 
 
 def with_own_cameras(settings: TableSettings, types: Mapping[str, DeviceKind]) -> dict[str, DeviceKind]:
-    """Return the types with each camera board replaced by a camera script, which can report image
-    coordinates."""
+    """Return the types with each camera board replaced by a camera script.
+
+    Only a camera script can report image coordinates.
+    """
     cameras = {name for name, device in settings.devices.items() if "die_at" in device.reads}
     return {
         name: "json-camera" if kind == "node" and name in cameras else kind for name, kind in types.items()
@@ -288,7 +293,7 @@ def with_own_cameras(settings: TableSettings, types: Mapping[str, DeviceKind]) -
 
 
 def types_for(settings: TableSettings, boards: Boards | None = None) -> Mapping[str, DeviceKind]:
-    """Return the default type of each device, by what it reads: a shoe, an SS2 wheel, or a node."""
+    """Return the default type of each device with a cable: a shoe, an SS2 wheel or a node."""
     channel_devices = _on_channels(boards or {})
     return {
         name: _type_for(device.reads)
@@ -339,6 +344,6 @@ def _play(settings: TableSettings, mix: Mix | None) -> Play:
             return smart_wheel_play(settings.wheel.pockets_clockwise, mix or ss2_wheel.USUAL)
         return spins_play(settings.wheel, rules.name, mix or wheel.USUAL)
     raise UnplayableTableError(
-        f"the file has rule set {rules.name!r}, for {rules.game}, but neither `dice_table` nor `wheel`;"
-        " add the geometry of the table or the wheel to the table's file"
+        f"rule set {rules.name!r} lacks the geometry of its {rules.game} table; add `dice_table` for a dice"
+        " game or `wheel` for roulette to the table's file"
     )

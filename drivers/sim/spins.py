@@ -1,6 +1,6 @@
-"""Spins disturbed by somebody's hand, a second ball or a foreign object, and sessions of spins of one kind.
+"""Spins with a pushed rotor, a hand, a second ball or a foreign object, and sessions of spins of one kind.
 
-Each kind plays one scene at a wheel, and lists the correct outcomes if they do not follow from the number of
+Each kind plays one scene at a wheel. It lists the correct outcomes that do not follow from the number of
 turns.
 """
 
@@ -34,7 +34,7 @@ def pushed(croupier: Croupier) -> Spin:
 
 
 def pushed_twice(croupier: Croupier) -> Spin:
-    """The dealer pushes the rotor twice before the launch, the second time just before it."""
+    """The dealer pushes the rotor twice before the launch: 5 to 10 s and 0.5 to 3 s before it."""
     rng = croupier.rng
 
     def pushes(launch_s: float) -> list[Push]:
@@ -58,7 +58,7 @@ def turned_before(croupier: Croupier) -> Spin:
         pushes=lambda launch_s: [Push(launch_s - rng.uniform(3.0, 9.0), rng.uniform(0.8, 1.6), times=-1.0)],
         same_way=True,
     )
-    # The ball is launched in the rotor's former direction, and so against its current one.
+    # The launch is in the rotor's former direction, and so against the current one.
     spin.reasons.clear()
     spin.may.clear()
     spin.launch = "strong"
@@ -81,7 +81,7 @@ def reversed_in_run(croupier: Croupier) -> Spin:
 
 
 def hop(croupier: Croupier) -> Spin:
-    """The ball lies in one pocket for a turn or two and then hops into another."""
+    """The ball hops to a different pocket after one or two turns at rest."""
     spin = croupier.spin(longer_turns=2.5)
     fall = spin.play.fall
     assert fall is not None
@@ -90,7 +90,7 @@ def hop(croupier: Croupier) -> Spin:
     place = croupier.house.wheel.pocket_reader_deg / 360
     seen = [t for t, _ in spin.play.rotor.passes(place, other) if t > fall.settle_s]
     spin.play.rests.append((other, seen[croupier.rng.randint(0, 1)] + croupier.rng.uniform(0.2, 0.8)))
-    # Without bounces: one detected in that pocket a turn earlier would add a third reading to the two.
+    # No bounces: a pulse from that pocket a turn earlier would add a third reading to the two.
     spin.play.fall = replace(fall, legs=())
     return spin
 
@@ -115,7 +115,7 @@ def _object(t_s: float, where: str) -> AnyReading:
 
 
 def object_in_run(croupier: Croupier) -> Spin:
-    """An object falls into the wheel while the ball runs or falls."""
+    """A foreign object falls into the wheel while the ball runs or falls."""
     spin = croupier.spin()
     t_s = croupier.rng.uniform(spin.launch_s + 1.0, spin.ball.end_s + 0.8)
     spin.extra.append(_object(t_s, croupier.rng.choice(("track", "rotor"))))
@@ -124,7 +124,7 @@ def object_in_run(croupier: Croupier) -> Spin:
 
 
 def object_before(croupier: Croupier) -> Spin:
-    """An object falls into the wheel less than half a second before the launch."""
+    """A foreign object falls into the wheel less than half a second before the launch."""
     spin = croupier.spin()
     spin.extra.append(_object(spin.launch_s - croupier.rng.uniform(0.05, 0.35), "track"))
     spin.reasons.append("foreign_object")
@@ -132,7 +132,7 @@ def object_before(croupier: Croupier) -> Spin:
 
 
 def object_long_before(croupier: Croupier) -> Spin:
-    """An object fell into the wheel, and was removed, seconds before the launch."""
+    """A foreign object falls into the wheel seconds before the launch, and is removed."""
     spin = croupier.spin()
     spin.extra.append(_object(spin.launch_s - croupier.rng.uniform(2.0, 6.0), "felt"))
     return spin
@@ -209,8 +209,9 @@ ODD: Mapping[str, Kind] = {
 
 
 def _relaunched(croupier: Croupier, *, after: tuple[float, float], other_way: bool, turns: float) -> Spin:
-    """Return a spin whose ball is caught after one to six turns and relaunched; with `other_way`, its first
-    run was in the opposite direction.
+    """Return a spin whose ball is caught after one to six turns and launched again.
+
+    With `other_way`, the first run is in the opposite direction.
     """
     rng = croupier.rng
     spin = croupier.spin(turns)
@@ -226,7 +227,7 @@ def _relaunched(croupier: Croupier, *, after: tuple[float, float], other_way: bo
     if relaunch.turns < VALID_TURNS:
         spin.also_accept("two runs", "review")
     if pause_s < 1.2:
-        # The pause is as short as the time between two beams late in a run.
+        # Two beams late in a run are as far apart in time as this pause.
         spin.also_accept("relaunched at once", "review")
     return spin
 
@@ -240,7 +241,7 @@ def _kind(*, after: tuple[float, float], other_way: bool, weak: bool) -> Callabl
 
 
 def caught_dropped(croupier: Croupier) -> Spin:
-    """A ball is caught before its fourth turn, held for seconds, and dropped into the rotor."""
+    """The ball is caught before its fourth turn, held for seconds, and dropped into the rotor."""
     rng = croupier.rng
     spin = croupier.spin(rng.uniform(9.0, 18.0))
     caught = spin.ball.caught(rng.uniform(1.0, 3.6))
@@ -255,7 +256,7 @@ def caught_dropped(croupier: Croupier) -> Spin:
 
 
 def caught_dropped_late(croupier: Croupier) -> Spin:
-    """A ball is caught after five turns or more, held for seconds, and dropped into the rotor."""
+    """The ball is caught after five turns or more, held for seconds, and dropped into the rotor."""
     rng = croupier.rng
     spin = croupier.spin(rng.uniform(12.0, 18.0))
     caught = spin.ball.caught(rng.uniform(5.0, 8.0))
@@ -269,7 +270,7 @@ def caught_dropped_late(croupier: Croupier) -> Spin:
 
 
 def laid_by_hand(croupier: Croupier) -> Spin:
-    """A ball is placed into a pocket without running: at most the hand interrupts a beam, once or twice."""
+    """The ball is placed into a pocket without a run; a hand interrupts a beam once or twice."""
     rng = croupier.rng
     spin = croupier.spin(8.0)
     placed_s = spin.launch_s + rng.uniform(0.5, 1.5)
@@ -287,7 +288,7 @@ def laid_by_hand(croupier: Croupier) -> Spin:
 
 
 def _place_ball(croupier: Croupier, spin: Spin, placed_s: float) -> None:
-    """Make the ball come to rest soon after it is placed, and stay there for some turns."""
+    """Make the ball come to rest soon after `placed_s` and stay there for some turns."""
     fall = spin.play.fall
     assert fall is not None
     later_s = placed_s + croupier.rng.uniform(0.2, 1.0)
@@ -296,13 +297,13 @@ def _place_ball(croupier: Croupier, spin: Spin, placed_s: float) -> None:
 
 
 def wrong_way_then_right(croupier: Croupier) -> Spin:
-    """A ball launched in the rotor's direction is stopped and relaunched against it about a second later."""
+    """The ball runs in the rotor's direction, is caught, and is launched against the rotor one or two seconds
+    later."""
     return _relaunched(croupier, after=(0.6, 2.0), other_way=True, turns=croupier.rng.uniform(7.0, 16.0))
 
 
 def stopped_weak(croupier: Croupier) -> Spin:
-    """A ball drops after a few turns, is picked up immediately and relaunched while the rotor keeps
-    turning."""
+    """The ball drops after a few turns, is picked up and is launched again while the rotor keeps turning."""
     rng = croupier.rng
     spin = croupier.spin(rng.uniform(1.5, 3.3))
     first = spin.ball
@@ -350,7 +351,7 @@ LAPS: Mapping[str, Kind] = {
     "laps_relaunched": Kind(lap_house, CAUGHT["relaunched_later"].play),
     "laps_caught_dropped": Kind(lap_house, CAUGHT["caught_dropped"].play),
 }
-"""Spins whose ball follows a table of lap times instead of the equation of motion, by name."""
+"""Spins on wheels whose balls follow a table of lap times, by name."""
 
 KINDS: Mapping[str, Kind] = {
     **{name: Kind(house, Croupier.usual_spin) for name, house in HOUSES.items()},
@@ -363,10 +364,10 @@ KINDS: Mapping[str, Kind] = {
 
 
 def simulate(kind: str, seed: int, n: int = 10) -> tuple[Header, Feed, list[SpinTruth]]:
-    """Play `n` scenes of one kind on one drawn wheel; the same kind and seed give the same session.
+    """Play `n` scenes of one kind on one drawn wheel; the same kind and seed produce the same session.
 
     Raises:
-        KeyError: The kind is not one of KINDS.
+        KeyError: The kind is not in KINDS.
     """
     rng = Random(f"{kind} {seed}")  # noqa: S311 - a reproducible simulation, not a secret
     return played(kind, KINDS[kind], rng, n)

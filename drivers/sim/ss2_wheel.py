@@ -1,7 +1,7 @@
 """A smart wheel: the games of a session with their ground truth, and the wheel's end of the SS2 link.
 
-The wheel plays its games whatever the table sends, reports twice a second and responds to commands; it
-acknowledges a host's `*R`, but that has no other effect.
+The wheel plays its games independently of the table, reports twice a second, and responds to commands. It
+acknowledges a host's `*R`, which has no other effect.
 """
 
 from collections import deque
@@ -16,10 +16,10 @@ from drivers.ss2.protocol import LAST_SPIN, SET_LETTERS, Flag, Mode, State
 
 FRAME_US = 500_000
 MUTE_US = 4_000_000
-"""The wheel's controller is silent for this long after power-on."""
+"""Time for which the wheel's controller is silent after power-on."""
 MODE = Mode.REVERSE_EACH_GAME | Mode.RANDOM_ROTOR_SPEED | Mode.AUTOMATIC_STATUS
 APPROVED = {"m": (1.5,), "n": (2920.0,)}
-"""The parameters approved in a virtual table's file; the wheel starts with them."""
+"""Approved parameters in a virtual table's file, with which the wheel starts."""
 _PARAMETERS = {**APPROVED, "k": (1900.0,), "s": (14.0, 17.5), "h": (60.0,), "z": (38.0,), "g": (0.0,)}
 _SHOWN = {"0": " 0", "00": "00", "000": "38", "0000": "39"}
 _MAX_COMMAND_BYTES = 80
@@ -28,13 +28,13 @@ _STOPPED = frozenset({State.CLOSED, State.ROTOR_STARTED})
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """The wheel enters this state at `at_us`; state 5 has the winning number."""
+    """A change of the wheel's state at `at_us`; state 5 comes with the winning number."""
 
     at_us: int
     state: State
     flags: int = 0
     turned: bool = False
-    """Whether the rotor changes direction here."""
+    """Whether the rotor changes direction."""
     number: str | None = None
 
 
@@ -47,13 +47,13 @@ class Ss2Wheel:
         self.hung = False
         self.input_broken = False
         self.clock = BoardClock(0, 0, 0.0)
-        """Unused: the wheel does not timestamp its readings."""
+        """Unused, because the wheel does not timestamp its readings."""
         self.add_flags = 0
         """Flags added to every frame in play."""
         self.shows_rpm_x10: int | None = None
-        """The speed reported in play instead of the rotor's."""
+        """Speed that replaces the rotor's speed in reports during play."""
         self.hides_numbers = False
-        """Whether the wheel goes from state 4 to the next game without reporting a number."""
+        """Whether the wheel goes on to the next game without reporting a number."""
         self.parameters = dict(_PARAMETERS)
         self._rng = rng
         self._script: deque[Change] = deque()
@@ -79,11 +79,11 @@ class Ss2Wheel:
         }
 
     def play(self, changes: Iterable[Change]) -> None:
-        """Queue these changes after those already queued."""
+        """Queue changes after those already queued."""
         self._script.extend(changes)
 
     def start(self, now_us: int) -> None:
-        """Start as after power-on: silent for a while, with the committed settings."""
+        """Start with the committed settings; the wheel is silent at first, as after power-on."""
         self.parameters = dict(self._committed)
         self._state, self._flags, self._number, self._spin = State.CLOSED, 0, None, 1
         self._rpm_x10, self._decided = 0, False
@@ -96,14 +96,14 @@ class Ss2Wheel:
         self.start(now_us)
 
     def drift(self, letter: str, values: tuple[float, ...]) -> None:
-        """Change and commit a setting, as another tool would."""
+        """Change and commit a setting, as a different tool would."""
         self.parameters[letter] = self._committed[letter] = values
 
     def sense(self, now_us: int, reading: AnyReading) -> None:
-        """Ignore the reading: the wheel reports only its own games."""
+        """Ignore the reading; the wheel reports only its games."""
 
     def send_line(self, line: bytes) -> None:
-        """Send any line."""
+        """Send a line without a check of its contents."""
         self._output.append(line + b"\r\n")
 
     def receive(self, now_us: int, data: bytes) -> None:
@@ -118,7 +118,7 @@ class Ss2Wheel:
                 self._handle_command(line[1:].decode("ascii", "replace"))
 
     def tick(self, now_us: int) -> None:
-        """Apply changes that are due, and report."""
+        """Apply the changes that are due, and send a report if due."""
         while self._script and self._script[0].at_us <= now_us:
             self._change(self._script.popleft())
         if now_us >= self._next_frame_us:
@@ -127,12 +127,12 @@ class Ss2Wheel:
                 self.send_line(self._frame())
 
     def next_due_us(self) -> int | None:
-        """Return when the next report or change is due."""
+        """Return the time of the next report or change."""
         change = self._script[0].at_us if self._script else self._next_frame_us
         return min(change, self._next_frame_us)
 
     def take_output(self) -> bytes:
-        """Return the bytes for the table."""
+        """Return the new bytes for the table and discard them."""
         output = b"".join(self._output)
         self._output.clear()
         return output
@@ -174,7 +174,7 @@ class Ss2Wheel:
         return f"o {text}" if self._state == State.CLOSED else "o BUSY"
 
     def _parameter(self, text: str) -> str:
-        """Read, set or commit a parameter; like the real wheel, respond OK in any case."""
+        """Read, set or commit a parameter; respond OK even to an invalid value, as the real wheel does."""
         letter, _, values = text.partition(" ")
         if letter == "f":
             self._committed = dict(self.parameters)
@@ -204,7 +204,7 @@ def _seconds(rng: Random, low: float, high: float) -> int:
 
 @dataclass(slots=True)
 class Game:
-    """One game of a wheel in working order, with the time of each state; the game's kind modifies it."""
+    """A game of a wheel in working order, which the game's kind modifies."""
 
     rng: Random
     start_us: int
@@ -257,7 +257,7 @@ def valid(game: Game) -> Truth:
 
 
 def launched_again(game: Game) -> Truth:
-    """The launch fails once; the wheel reports this until 1.4 s after the ball is in the rim."""
+    """The launch fails once; the wheel reports the failure until 1.4 s after the second launch."""
     game.changes += [
         with_flag(State.PLACE_BETS, game.launch_us - 2_500_000, Flag.LAUNCH_FAILED),
         with_flag(State.BALL_IN_RIM, game.launch_us + 1, Flag.LAUNCH_FAILED),
@@ -267,7 +267,7 @@ def launched_again(game: Game) -> Truth:
 
 
 def ball_unsensed(game: Game) -> Truth:
-    """The wheel does not sense the ball for three seconds."""
+    """The wheel loses the ball for three seconds."""
     game.changes += [
         with_flag(State.NO_MORE_BETS, game.close_us + 3_000_000, Flag.BALL_MISSING),
         Change(game.close_us + 6_000_000, State.NO_MORE_BETS),
@@ -290,7 +290,7 @@ def rotor_turned(game: Game) -> Truth:
 
 
 def ball_missing(game: Game) -> Truth:
-    """The wheel no longer senses the ball."""
+    """The wheel loses the ball for good."""
     at = game.close_us + 2_000_000
     game.until(at, with_flag(State.NO_MORE_BETS, at, Flag.BALL_MISSING))
     return _REVIEW
@@ -318,7 +318,7 @@ def dealer_no_spin(game: Game) -> Truth:
 
 
 def dealer_sets_number(game: Game) -> Truth:
-    """The dealer enters a different number after the call: a correction."""
+    """The dealer corrects a published number."""
     other = game.rng.choice([number for number in game.pockets if number != game.number])
     game.add_input(game.number_us + 2_500_000, "set_number", other)
     return Truth(
@@ -346,8 +346,10 @@ USUAL: Mapping[str, float] = {name: 9.0 if name == "valid" else 1.0 for name in 
 def simulate(
     seed: int, pockets: Sequence[str], mix: Mapping[str, float] = USUAL, n: int = 10
 ) -> tuple[list[Change], Feed, list[Scene]]:
-    """Play `n` games, their kinds drawn from a mix; return the wheel's changes, people's inputs and the
-    scenes."""
+    """Play `n` games with kinds drawn from `mix`.
+
+    Return the wheel's changes, people's inputs and the scenes.
+    """
     rng = Random(seed)  # noqa: S311 - a reproducible simulation, not a secret
     changes: list[Change] = []
     feed: Feed = []

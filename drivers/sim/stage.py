@@ -1,9 +1,9 @@
-"""Runs a virtual table behind pseudo-terminals; the only module of the simulation that blocks.
+"""Runs a virtual table behind pseudo-terminals. No other module of the simulation blocks.
 
-A single thread runs it. The links to the ports are in one folder, together with a pipe that accepts requests
-for faults, one JSON object per line. A virtual table that runs faster than real time can serve only programs
+A single thread runs the table. One folder contains the links to the ports and a pipe that accepts requests
+for faults, one JSON object per line. A virtual table that runs faster than real time serves only programs
 that use its clock, which is shared through a file and read by `FollowedClock`. The clock never runs ahead of
-the virtual table, so a busy machine makes the session slower but never wrong.
+the virtual table. A busy machine therefore slows the session down, but does not change its results.
 """
 
 import errno
@@ -26,8 +26,8 @@ from drivers.sim.faults import FaultRequestError, carry_out, parse_request
 from drivers.sim.table import VirtualTable
 
 CLOCK_FORMAT = struct.Struct("=QQqqqd")
-"""The update count, twice, so that a half-written update is detected; the monotonic time of the update (ns);
-the table time at that moment (us); the limit (us); the speed.
+"""The update count twice, which shows a half-written update; the monotonic time of the update (ns); the
+table time at that moment (us); the limit (us); the speed.
 """
 _TRIES = 1000
 
@@ -38,11 +38,11 @@ class Clock(Protocol):
     speed: float
 
     def now_us(self) -> int:
-        """Return the time; it never goes back."""
+        """Return the time, which never goes back."""
         ...
 
     def allow(self, until_us: int) -> int:
-        """Let the clock run up to this time; return the time at which it will stop."""
+        """Allow the clock to run up to this time; return the time at which it will stop."""
         ...
 
 
@@ -52,19 +52,19 @@ class RealClock:
     speed = 1.0
 
     def now_us(self) -> int:
-        """Return the time since the machine started."""
+        """Return the machine's monotonic time."""
         return time.monotonic_ns() // 1000
 
     def allow(self, until_us: int) -> int:
-        """Do nothing: this clock can't be stopped."""
+        """Return `until_us`; this clock cannot stop."""
         return until_us
 
 
 class PacedClock:
-    """A clock that runs `speed` times as fast as real time and stops at the limit that `allow` sets."""
+    """A clock that runs at `speed` times real time and stops at the limit that `allow` sets."""
 
     def __init__(self, speed: float, file: Path | None = None) -> None:
-        """Start at the machine's monotonic time; share the clock through `file`, if given."""
+        """Start at the machine's monotonic time, and share the clock through `file` unless it is None."""
         self.speed = speed
         started_us = time.monotonic_ns() // 1000
         self._state = (time.monotonic_ns(), started_us, started_us)
@@ -81,7 +81,7 @@ class PacedClock:
         return _time_of(*self._state, self.speed)
 
     def allow(self, until_us: int) -> int:
-        """Let the clock run from now up to this time; return the time at which it will stop."""
+        """Allow the clock to run up to this time; return the time at which it will stop."""
         now_ns = time.monotonic_ns()
         now_us = self.now_us()
         limit_us = max(now_us, until_us)
@@ -96,16 +96,16 @@ class PacedClock:
 
 
 class FollowedClock:
-    """A virtual table's clock, read by another process."""
+    """A virtual table's clock in a different process."""
 
     def __init__(self, file: Path) -> None:
-        """Follow the clock in this file. Raises OSError if it can't be opened."""
+        """Follow the clock in this file. Raises OSError if the file cannot be opened."""
         with file.open("rb") as opened:
             self._shared = mmap.mmap(opened.fileno(), CLOCK_FORMAT.size, access=mmap.ACCESS_READ)
         self._last_us = 0
 
     def now_us(self) -> int:
-        """Return the time; it stops once the virtual table has ended."""
+        """Return the time, which stops when the virtual table ends."""
         for _ in range(_TRIES):
             before, after, since_ns, table_us, limit_us, speed = CLOCK_FORMAT.unpack(self._shared[:])
             if before == after:
@@ -114,7 +114,7 @@ class FollowedClock:
         return self._last_us
 
     def reach(self, now_us: int) -> None:
-        """Do nothing: the virtual table runs this clock."""
+        """Do nothing, because the virtual table runs this clock."""
 
 
 def _time_of(since_ns: int, table_us: int, limit_us: int, speed: float) -> int:
@@ -122,15 +122,15 @@ def _time_of(since_ns: int, table_us: int, limit_us: int, speed: float) -> int:
 
 
 PID_FILE = "simulate.pid"
-"""The file in the folder that contains the virtual table's process id. It is for information only: the lock
-on the folder prevents a second virtual table."""
+"""File with the virtual table's process id, for information only. The lock on the folder prevents a second
+virtual table."""
 
 
 class Claim:
-    """A lock on a folder, held until it is released or the process ends for any reason."""
+    """A lock on a folder, which ends with `release` or with the process."""
 
     def __init__(self, folder: Path) -> None:
-        """Lock the folder. Raises OSError with the process id if another virtual table runs there."""
+        """Lock the folder. Raises OSError with the process id if a different virtual table has locked it."""
         self._pid_file = folder / PID_FILE
         self._folder = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
@@ -145,7 +145,7 @@ class Claim:
         self._pid_file.write_text(f"{os.getpid()}\n", encoding="ascii")
 
     def release(self) -> None:
-        """Release the folder for another program."""
+        """Release the folder for other programs."""
         self._pid_file.unlink(missing_ok=True)
         os.close(self._folder)
 
@@ -156,7 +156,7 @@ _NOT_OPEN = (errno.EIO, errno.EAGAIN)
 
 
 class Pty:
-    """A pseudo-terminal for a plugged-in cable; it stays open even if no program has its port open."""
+    """A pseudo-terminal for a plugged-in cable, which stays open even if no program opens its port."""
 
     def __init__(self, name: Path) -> None:
         """Create a pseudo-terminal and link it under this name."""
@@ -171,17 +171,18 @@ class Pty:
 
     @property
     def unread(self) -> int:
-        """The number of bytes that the table has not read yet."""
+        """Number of bytes that the table has not read."""
         count = fcntl.ioctl(self._port, termios.FIONREAD, bytes(_COUNT.size))
         return int(_COUNT.unpack(count)[0])
 
     def write(self, data: bytes) -> None:
-        """Send bytes to the table; those that do not fit are lost, as from a board whose port is not open."""
+        """Send bytes to the table; bytes that exceed the buffer are lost, as from a board with a closed
+        port."""
         with suppress(BlockingIOError):
             self.sent_bytes += os.write(self.device, data)
 
     def read(self) -> bytes:
-        """Return what the table has sent."""
+        """Return the bytes that the table has sent."""
         try:
             return os.read(self.device, BLOCK)
         except OSError as error:
@@ -195,11 +196,11 @@ class Pty:
             termios.tcflush(self._port, termios.TCIFLUSH)
 
     def block(self, blocked: bool) -> None:
-        """Stop accepting the table's bytes, or accept them again."""
+        """Stop or resume accepting the table's bytes."""
         termios.tcflow(self._port, termios.TCOOFF if blocked else termios.TCOON)
 
     def share(self) -> None:
-        """Clear the exclusive mode that a killed program may have left on the port."""
+        """Clear the port's exclusive mode, which a killed program may leave behind."""
         with suppress(OSError):
             fcntl.ioctl(self._port, termios.TIOCNXCL)
 
@@ -211,7 +212,7 @@ class Pty:
 
 
 def _unlink(name: Path) -> None:
-    """Remove a port's link. Raises FileExistsError if the name is not a link, which is not removed."""
+    """Remove a port's link. Raises FileExistsError if the name is not a link."""
     if name.is_symlink():
         name.unlink()
     elif name.exists():
@@ -221,20 +222,20 @@ def _unlink(name: Path) -> None:
 
 
 FAULT_PIPE = "faults"
-"""The name of the pipe for requests, in the folder."""
+"""Name of the pipe for requests in the folder."""
 MAX_WAIT_US = 50_000
 MAX_UNREAD_US = 20_000
-"""A paced clock continues for this long while bytes are unread, and then stops until they are read."""
+"""Time for which a paced clock runs on with unread bytes; it then stops until they are read."""
 READER_TIMEOUT_S = 1.0
-"""Bytes that stay unread for this long are discarded, and the clock no longer waits for their reader."""
+"""Time after which unread bytes are discarded; the clock no longer waits for their reader."""
 MAX_TRANSIT_S = 0.002
-"""Maximum time that bytes take through the kernel; if none are unread after that, all have been read."""
+"""Maximum time that bytes take through the kernel; if none are unread after that time, all have been read."""
 _MAX_REQUEST_BYTES = 4096
 _POLL_S = 0.001
 
 
 class _Socket:
-    """The port that a cable is plugged into, and since when bytes sent to it are unread."""
+    """A cable's port, and the times at which unread bytes were sent."""
 
     def __init__(self, pty: Pty, plugged: int) -> None:
         self.pty = pty
@@ -243,20 +244,20 @@ class _Socket:
         self.abandoned = False
         self.unread_since_s: float | None = None
         self.sent_us = 0
-        """The table time at which the first unread byte was sent."""
+        """Table time at which the first unread byte was sent."""
         self.sent_s = 0.0
-        """The monotonic time at which the last unread byte was sent."""
+        """Monotonic time at which the last unread byte was sent."""
 
 
 class Stage:
-    """A virtual table, its ports and its clock."""
+    """A virtual table with its ports and its clock."""
 
     def __init__(
         self, table: VirtualTable, folder: Path, clock: Clock, refused: Callable[[str], None]
     ) -> None:
-        """Run in this folder, which must exist; `refused` is called with the reason for refusing a request.
+        """Run in an existing folder; `refused` receives the reason for each refused request.
 
-        Raises OSError if the folder can't be used.
+        Raises OSError if the folder cannot be used.
         """
         self.turns = 0
         self._table = table
@@ -277,7 +278,7 @@ class Stage:
             self.close()
 
     def turn(self) -> None:
-        """Handle what is due, transfer bytes, and wait for the next event."""
+        """Handle the work that is due, transfer bytes, and wait for the next event."""
         self.turns += 1
         now_us = self._clock.now_us()
         self._table.run(now_us)
@@ -294,8 +295,8 @@ class Stage:
         self._receive(wait_s)
 
     def sent_bytes(self, port: str) -> tuple[int, int]:
-        """Return how often the cable in this port has been plugged in, and how many bytes the port has
-        accepted since it was last plugged in.
+        """Return how often the cable in this port has been plugged in, and the number of bytes that the port
+        has accepted since.
         """
         for socket in list(self._sockets.values()):
             if socket.pty.name.name == port:
@@ -325,8 +326,10 @@ class Stage:
             socket.pty.block(cable.blocked)
 
     def _is_free(self, port: str) -> bool:
-        """Return whether no cable is plugged into this port: when two cables are swapped, one must be
-        unplugged before the other is plugged in."""
+        """Return whether no cable is plugged into this port.
+
+        In a swap, both cables are unplugged before one is plugged in again.
+        """
         return all(socket.pty.name.name != port for socket in self._sockets.values())
 
     def _send(self, name: str, cable: Cable, now_us: int) -> None:
@@ -356,8 +359,7 @@ class Stage:
             socket.unread_since_s, socket.abandoned = None, True
 
     def _reader_limit_us(self) -> int | None:
-        """Return the time up to which a paced clock may run while the table has unread bytes; None if there
-        is no limit."""
+        """Return the limit of a paced clock while the table has unread bytes; None if there is no limit."""
         limits_us = [
             socket.sent_us + MAX_UNREAD_US
             for socket in self._sockets.values()
@@ -396,8 +398,8 @@ def _pipe_at(path: Path) -> int:
             raise FileExistsError(errno.EEXIST, problem, str(path))
         path.unlink()  # left by a killed run
     os.mkfifo(path, 0o660)
-    # Open for writing too, so that there is no end of file when a writer closes the pipe.
+    # The process also opens the pipe for writing, which prevents an end of file when a writer closes it.
     pipe = os.open(path, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
-    # Write-only for others: a program that read from the pipe by mistake would consume requests.
+    # Other programs may only write: one that read from the pipe by mistake would consume requests.
     os.fchmod(pipe, 0o220)
     return pipe

@@ -1,8 +1,8 @@
-"""The virtual table: devices on their cables, a session that they sense, faults, and the ground truth (the
-correct outcomes).
+"""The virtual table: devices on cables, a session for them to sense, faults, and the ground truth.
 
-It has no port, clock or thread: its caller passes in the time and transfers the bytes. The same seed and the
-same bytes from the table give the same bytes to the table.
+The ground truth is the correct outcome of each attempt. The table has no port, clock or thread: its caller
+passes in the time and transfers the bytes. The same seed and the same input bytes produce the same output
+bytes.
 """
 
 from collections import deque
@@ -23,17 +23,15 @@ from drivers.sim.ss2_wheel import Change, Ss2Wheel
 ATTEMPTS_PER_ACT = 8
 GAMES_PER_ACT = 2
 DEALS_PER_ACT = 1
-"""Attempts per act. Card games have few, because people clear up after a fault only between acts.
-"""
+"""Attempts per act. Card games have few, because people clear up after a fault only between two acts."""
 GAP_US = 2_000_000
 _SEEDS = 1_000_003
-"""Factor that gives the acts of different sessions different seeds."""
+"""Factor that separates the seeds of different sessions."""
 
 
 @dataclass(frozen=True, slots=True)
 class Act:
-    """A series of attempts: what the sensors detect, the changes of a smart wheel, and the ground truth;
-    times are table times."""
+    """A series of attempts: sensor readings, a smart wheel's changes, and the ground truth, in table time."""
 
     feed: Feed
     scenes: Sequence[Scene]
@@ -42,17 +40,17 @@ class Act:
 
 
 Play = Callable[[int, int, bool], Act]
-"""Plays a number of attempts from time 0, given a seed, that number and a flag: True if people must first
-clear up after a fault."""
+"""Function that plays attempts from time 0. Its parameters are a seed, the number of attempts, and a flag
+that makes people clear up after a fault first."""
 
 
 class Show:
-    """The acts of one session, in order; the same seed gives the same session."""
+    """The acts of one session, in order; the same seed produces the same session."""
 
     def __init__(
         self, play: Play, seed: int, attempts: int | None, *, attempts_per_act: int = ATTEMPTS_PER_ACT
     ) -> None:
-        """Play this many attempts (None: without limit), `attempts_per_act` of them per act."""
+        """Play this many attempts, or an unlimited number if `attempts` is None."""
         self._attempts_per_act = attempts_per_act
         self._play = play
         self._seed = seed
@@ -72,7 +70,7 @@ class Show:
 
 
 def throws_play(table: DiceTable, rules: dice.Rules, mix: Mapping[str, float] = dice.USUAL) -> Play:
-    """Return a play of throws, their kinds drawn from a mix."""
+    """Return a play of throws whose kinds are drawn from `mix`."""
 
     def play(seed: int, count: int, _after_fault: bool) -> Act:
         _, feed, scenes = dice.simulate(seed, mix, count, table=table, rules=rules)
@@ -82,7 +80,7 @@ def throws_play(table: DiceTable, rules: dice.Rules, mix: Mapping[str, float] = 
 
 
 def spins_play(wheel_: Wheel, rules: str, mix: Mapping[str, float] = wheel.USUAL) -> Play:
-    """Return a play of spins on a wheel with the table's own sensors, their kinds drawn from a mix."""
+    """Return a play of spins on a wheel with table sensors; the kinds are drawn from `mix`."""
 
     def play(seed: int, count: int, _after_fault: bool) -> Act:
         _, feed, scenes = wheel.simulate(seed, mix, count, wheel=wheel_, rules=rules)
@@ -92,7 +90,7 @@ def spins_play(wheel_: Wheel, rules: str, mix: Mapping[str, float] = wheel.USUAL
 
 
 def smart_wheel_play(pockets: Sequence[str], mix: Mapping[str, float] = ss2_wheel.USUAL) -> Play:
-    """Return a play of games on a smart wheel, their kinds drawn from a mix."""
+    """Return a play of smart-wheel games whose kinds are drawn from `mix`."""
 
     def play(seed: int, count: int, _after_fault: bool) -> Act:
         changes, feed, scenes = ss2_wheel.simulate(seed, pockets, mix, count)
@@ -102,7 +100,7 @@ def smart_wheel_play(pockets: Sequence[str], mix: Mapping[str, float] = ss2_whee
 
 
 def high_roller_play(table: DiceTable) -> Play:
-    """Return a play of High Roller games; the last of each act is a final game."""
+    """Return a play of High Roller games; the last game of each act is a final game."""
 
     def play(seed: int, count: int, after_fault: bool) -> Act:
         return build_act(*high_roller.play_session(seed, count, table=table, after_fault=after_fault))
@@ -111,7 +109,7 @@ def high_roller_play(table: DiceTable) -> Play:
 
 
 def single_rolls_play(table: DiceTable, mix: Mapping[str, float], stage: Callable[[], str]) -> Play:
-    """Return a play of single rolls of High Roller, continuing from the stage of the controller's game."""
+    """Return a play of single rolls that continue the controller's High Roller game from its stage."""
 
     def play(seed: int, _count: int, _after_fault: bool) -> Act:
         simulation = high_roller.Simulation(seed, table=table, directed=False)
@@ -122,7 +120,7 @@ def single_rolls_play(table: DiceTable, mix: Mapping[str, float], stage: Callabl
 
 
 def deals_play(mix: Mapping[str, float] = three_card.SENSED) -> Play:
-    """Return a play of deals, their kinds drawn from a mix; the shoe deals in rotation and reports no
+    """Return a play of deals whose kinds are drawn from `mix`; the shoe deals in rotation without
     positions."""
 
     def play(seed: int, count: int, after_fault: bool) -> Act:
@@ -138,7 +136,7 @@ def build_act(feed: Feed, scenes: Sequence[Scene], changes: Sequence[Change] = (
 
 
 def shift_act(act: Act, by_us: int) -> Act:
-    """Return an act shifted to later times."""
+    """Return the act at times later by `by_us`."""
     return Act(
         feed=[
             (at + by_us, msgspec.structs.replace(reading, t=reading.t + by_us)) for at, reading in act.feed
@@ -163,32 +161,32 @@ def _shift_scene(scene: Scene, by_us: int) -> Scene:
 
 
 LEAD_US = 8_000_000
-"""Delay from the start to the first attempt: a wheel is silent for some seconds after power-on."""
+"""Delay of the first attempt after the start; a wheel is silent for some seconds after power-on."""
 CUE_CHECK_US = 50_000
-"""The interval at which a table that waits for its cue checks whether it may continue."""
+"""Interval between two checks of the cue."""
 RECOVERY_US = 8_000_000
-"""For this long after a fault ends, devices may still be reconnecting."""
+"""Time after a fault in which devices may still be reconnecting."""
 DropCondition = Callable[[AnyReading], bool]
 
 
 class ActiveFault:
-    """A fault that is active, or was active until `ended_us`."""
+    """A fault, active or over."""
 
     def __init__(self, began: Began, undo: Callable[[int], None], also_affected: tuple[str, ...]) -> None:
-        """Store how to end the fault, and which other devices it affects."""
+        """Store the function that ends the fault, and the other devices that the fault affects."""
         self.began = began
         self.also_affected = also_affected
         self.undo = undo
         self.ended_us: int | None = None
 
     def touches(self, begin_us: int, end_us: int) -> bool:
-        """Return whether the fault may have affected readings in this period."""
+        """Return whether the fault may have affected readings in a period."""
         over_us = None if self.ended_us is None else self.ended_us + RECOVERY_US
         return self.began.t <= end_us and (over_us is None or over_us >= begin_us)
 
 
 class VirtualTable:
-    """A table's simulated hardware and people."""
+    """The simulated hardware of a table, and its people."""
 
     def __init__(
         self,
@@ -199,27 +197,27 @@ class VirtualTable:
         report: Callable[[Story], None],
         route: Callable[[AnyReading], AnyReading] = lambda reading: reading,
     ) -> None:
-        """Set up the table; `report` is called with the truth of each attempt and each fault as it happens.
+        """Set up the table; `report` receives the ground truth of each attempt and each fault.
 
-        `route` assigns each reading to the device of this table that reads its kind.
+        `route` assigns each reading to the table's device that sends its kind.
         """
         self._route = route
         self.cables: Mapping[str, Cable] = {cable.name: cable for cable in cables}
         self.devices = {name: cable for cable in self.cables.values() for name in cable.devices}
-        """The cable of each of the table's devices."""
+        """Cable of each of the table's devices."""
         self.rng = rng
         self.drop_conditions: list[DropCondition] = []
-        """Readings that meet one of these conditions are dropped."""
+        """Conditions for dropping a reading; one is enough."""
         self.unrouted_count = 0
-        """The number of readings dropped because no device of this table reads them."""
+        """Number of readings dropped because no device of the table sends their kind."""
         self.over = False
         """Whether the session has ended."""
         self.observers: list[Callable[[int], None]] = []
-        """Called with the time after every step."""
+        """Functions called with the time after every step."""
         self.cue: Callable[[], bool] | None = None
-        """If set, returns whether the next act may begin."""
+        """Condition for the start of the next act; None if acts follow each other without waiting."""
         self.act_listeners: list[Callable[[Act], None]] = []
-        """Called with each act as it begins."""
+        """Functions called with each act as it begins."""
         self._show = show
         self._report = report
         self._feed: deque[tuple[int, AnyReading]] = deque()
@@ -227,14 +225,14 @@ class VirtualTable:
         self._attempts = 0
         self._act_began_us = self._act_ends_us = 0
         self._recovering_until_us = -1
-        """The time until which a fault may have affected what the table knows."""
+        """End of the time in which a fault may still affect the table."""
         self._now_us = 0
         self._timers: list[tuple[int, int, Callable[[int], None]]] = []
         self._timers_set = 0
         self._faults: deque[ActiveFault] = deque()
 
     def start(self, now_us: int) -> None:
-        """Switch everything on; the session begins `LEAD_US` later."""
+        """Switch all devices on; the session begins `LEAD_US` later."""
         for cable in self.cables.values():
             cable.plugged += 1
             cable.peer.start(now_us)
@@ -242,18 +240,18 @@ class VirtualTable:
         self.at(now_us + LEAD_US, self._begin_act)
 
     def at(self, at_us: int, do: Callable[[int], None]) -> None:
-        """Schedule a call of `do` at a time; it is passed the time of the call."""
+        """Schedule a call of `do`, which receives the time of the call."""
         self._timers_set += 1
         heappush(self._timers, (at_us, self._timers_set, do))
 
     def receive(self, name: str, now_us: int, data: bytes) -> None:
-        """Handle bytes from the table for a device."""
+        """Handle the table's bytes for a device."""
         cable = self.cables[name]
         if cable.port is not None:
             cable.to_peer.send(now_us, data)
 
     def add_readings(self, feed: Feed) -> None:
-        """Add readings to those that the sensors will report."""
+        """Add future readings of the sensors."""
         self._feed = deque(sorted([*self._feed, *feed], key=lambda item: item[0]))
 
     def next_due_us(self) -> int | None:
@@ -265,7 +263,7 @@ class VirtualTable:
         return min((at for at in due if at is not None), default=None)
 
     def run(self, now_us: int) -> None:
-        """Handle every event that is due by now, each at its own time."""
+        """Handle all events that are due, each at its time."""
         while (due := self.next_due_us()) is not None and due <= now_us:
             self._now_us = max(self._now_us, due)
             self._step(self._now_us)
@@ -294,7 +292,7 @@ class VirtualTable:
         self.at(ends_us, lambda now_us: self._end(active, now_us))
 
     def has_fault(self, name: str) -> bool:
-        """Return whether this device has an active fault, its own or one of all devices."""
+        """Return whether a device has an active fault."""
         return any(
             f.ended_us is None and (f.began.device in (name, "") or name in f.also_affected)
             for f in self._faults
@@ -349,8 +347,7 @@ class VirtualTable:
             cable.flush(now_us)
 
     def _scene_ends_us(self) -> int:
-        """Return the time at which the first scene is over: when the next one begins, or when the act
-        ends."""
+        """Return the end of the first scene: the start of the next scene or the end of the act."""
         return self._scenes[1].start_us if len(self._scenes) > 1 else self._act_ends_us
 
     def _report_scene(self, now_us: int) -> None:

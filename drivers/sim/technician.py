@@ -1,7 +1,7 @@
-"""A technician at the virtual table, who does what the table's test lamp requests.
+"""A technician at the virtual table, who carries out the test steps that the table's test lamp shows.
 
-While a test runs, the lamp `test` is sent to every board. Its value is a request such as `throw_left-3`: the
-action, and a number that distinguishes the request from the previous one.
+During a test, the table sends the lamp `test` to every board. The lamp's value is a request such as
+`throw_left-3`: an action, and a number that separates it from the previous request.
 """
 
 from collections.abc import Callable, Mapping
@@ -36,12 +36,12 @@ IDLE = frozenset({"", "off", "on"})
 REACTION_US = 400_000
 PLACEMENT_NOISE_MM = 0.7
 BETS_PLACED_US = 5_000_000
-"""The part of a game that is skipped in a test: the time that a wheel allows for bets."""
+"""Part of a game that a test skips: the wheel's time for bets."""
 CONSOLE = "console"
 
 
 class Technician:
-    """Watches the test lamp of every board and does what it requests."""
+    """A person who watches the test lamp of every board and carries out its requests."""
 
     def __init__(self, table: VirtualTable, dice_table: DiceTable | None, wheel: Wheel | None) -> None:
         """Work at this table."""
@@ -57,11 +57,11 @@ class Technician:
         requested = shown - IDLE
         for request in sorted(requested - self._done):
             self._table.at(now_us + REACTION_US, partial(self.do, request.rpartition("-")[0] or request))
-        # Boards receive a request one after another, so an old one may remain visible beside the next.
+        # Boards receive a request one after another, so two requests may be visible at the same time.
         self._done = self._done | requested if requested else set()
 
     def do(self, request: str, now_us: int) -> None:
-        """Perform a requested action now; an unknown one is ignored."""
+        """Carry out a request; ignore an unknown one."""
         verb, _, what = request.partition("_")
         action = _ACTIONS.get(verb)
         if action is not None:
@@ -90,7 +90,7 @@ class Technician:
         return Senses(rng, table, rightward=rightward, rails_heard=True).sense(script)
 
     def roll(self, _what: str, now_us: int) -> Feed:
-        """Throw both dice as a shooter does."""
+        """Throw both dice, as a shooter does."""
         if self._dice_table is None:
             return []
         rng = self._table.rng
@@ -104,7 +104,7 @@ class Technician:
         return self._impact(wall, now_us, self._table.rng.uniform(180, 450))
 
     def quiet(self, wall: str, now_us: int) -> Feed:
-        """Leave the table untouched: the sensor detects background noise."""
+        """Leave the table untouched while the sensor detects background noise."""
         rng = self._table.rng
         return [
             item for n in range(5) for item in self._impact(wall, now_us + n * 150_000, rng.uniform(4, 24))
@@ -124,7 +124,7 @@ class Technician:
         return [(now_us + 2000, heard)]
 
     def put(self, where: str, now_us: int) -> Feed:
-        """Place one die on the felt with 6 up, at `X_Y` in millimetres or, without a position, anywhere."""
+        """Place one die on the felt with 6 up, at `X_Y` in millimetres or at a default position."""
         if self._dice_table is None:
             return []
         rng = self._table.rng
@@ -146,7 +146,7 @@ class Technician:
         return [(now_us + 50_000, at_rest)]
 
     def spin(self, _what: str, now_us: int) -> Feed:
-        """Spin the ball by hand against a slow rotor; it is removed soon after it comes to rest."""
+        """Spin the ball by hand against a slow rotor, and remove the ball soon after it comes to rest."""
         return self._turning(now_us, turns=self._table.rng.uniform(8.0, 11.0), pocket=0, seen=None)
 
     def rotor(self, _what: str, now_us: int) -> Feed:
@@ -163,7 +163,7 @@ class Technician:
         )
 
     def game(self, _what: str, now_us: int) -> Feed:
-        """Play one game on each smart wheel; the ball is launched within a few seconds."""
+        """Play one game on each smart wheel; the launch follows within a few seconds."""
         rng = self._table.rng
         for cable in self._table.cables.values():
             if isinstance(cable.peer, Ss2Wheel):
@@ -212,7 +212,7 @@ class Technician:
         return [(reading.t + 1000, reading) for reading in pressed]
 
     def hold(self, kind: str, now_us: int) -> Feed:
-        """Show a sensor what it is meant to detect."""
+        """Show a sensor the object that it must detect."""
         dev = CAMERA if self._wheel is None else WHEEL
         held: Mapping[str, AnyReading] = {
             "foreign_object": ForeignObject(t=now_us, dev=dev, where="track" if self._wheel else "felt"),

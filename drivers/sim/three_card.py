@@ -1,8 +1,8 @@
 """Simulated sessions at a Three Card Poker table, with their ground truth.
 
-There are deals of every kind, with people's actions and mistakes. The ground truth is derived from the rules
-document alone, independently of the controller's rules. Each entry is an outcome that must be published, with
-those keys of its data that must match.
+The sessions contain deals of every kind, with people's actions and mistakes. The ground truth follows from
+the rules document, independently of the controller's rules. Each entry is an outcome that must be published,
+with the keys of its data that must match.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -27,14 +27,14 @@ DEALER = "dealer"
 
 
 class Dealt(NamedTuple):
-    """A deal: the hands by position, and the positions that fold."""
+    """The hands of a deal by position, and the positions that fold."""
 
     hands: dict[str, list[str]]
     folds: list[str]
 
 
 def results(dealt: Dealt) -> list[Expected]:
-    """Return every hand's result against the dealer's, from the dealer's right; folds come last."""
+    """Return each hand's result against the dealer's hand, from the dealer's right; folds come last."""
     dealer = rank_hand(dealt.hands[DEALER])
     seats = sorted((seat for seat in dealt.hands if seat != DEALER), key=int, reverse=True)
     found: list[Expected] = []
@@ -52,8 +52,8 @@ def results(dealt: Dealt) -> list[Expected]:
 
 
 def rank_hand(hand: Sequence[str]) -> tuple[int, list[int]]:
-    """Return a hand's rank (pair 1, flush 2, straight 3, three of a kind 4, straight flush 5) and its
-    cards' ranks.
+    """Return a hand's rank (pair 1, flush 2, straight 3, three of a kind 4, straight flush 5) and its cards'
+    ranks.
     """
     ranks = sorted((RANKS.index(card[0]) for card in hand), reverse=True)
     flush = len({card[1] for card in hand}) == 1
@@ -93,9 +93,9 @@ USUAL: Mapping[str, float] = {
         1.0,
     ),
 }
-"""The weight of each kind of deal."""
+"""Weights by kind of deal."""
 SENSED: Mapping[str, float] = {kind: weight for kind, weight in USUAL.items() if kind != "shoe_down"}
-"""The kinds without a device fault, since a virtual table's cables are pulled only on request."""
+"""Weights without the device fault; a virtual table's cables are pulled only on request."""
 _FIRST_OUTCOMES: Mapping[str, Verdict] = {
     "deal.called": "valid",
     "deal.void": "void",
@@ -104,7 +104,7 @@ _FIRST_OUTCOMES: Mapping[str, Verdict] = {
 
 
 class Simulation:
-    """One table's session, played step by step."""
+    """One session at one table."""
 
     def __init__(self, seed: int, *, directed: bool) -> None:
         self.rng = Random(seed)  # noqa: S311 - a reproducible simulation, not a secret
@@ -115,23 +115,23 @@ class Simulation:
         self.deals = 0
         self.seats: list[str] = []
         self.cards_dealt: dict[str, list[str]] = {}
-        """The cards dealt from the shoe in the current deal, by position."""
+        """Cards dealt from the shoe in the current deal, by position."""
         self.final_hands: dict[str, list[str]] = {}
-        """The final hands of the current deal, by position; empty for a void deal."""
+        """Final hands of the current deal, by position; empty for a void deal."""
 
     # --- people, the shoe, and the expected outcomes ---
 
     def enter(self, name: str, by: str = "dealer", after_s: float = 1.0, **arguments: object) -> None:
-        """Add a person's input."""
+        """Add a person's input after a pause."""
         self.wait(after_s)
         self.post(Input(t=self.now, dev="console", name=name, by=by, **arguments))  # type: ignore[arg-type]  # any
 
     def wait(self, seconds: float) -> None:
-        """Let about this many seconds pass."""
+        """Advance the time by about this many seconds."""
         self.now += round(seconds * SECOND_US * self.rng.uniform(0.8, 1.2))
 
     def post(self, reading: AnyReading) -> None:
-        """Add a reading, which arrives up to 3 ms after its time."""
+        """Add a reading, which arrives 0.2 to 3 ms after its time."""
         self.feed.append((reading.t + self.rng.randint(200, 3000), reading))
 
     def expect(self, kind: str, **data: object) -> None:
@@ -144,7 +144,7 @@ class Simulation:
         self.expect("deal.void", deal=self.deals, reasons=[{"code": code} for code in codes], by=by)
 
     def called(self, kind: str, dealt: Dealt, **more: object) -> None:
-        """Expect the current deal to be called, with the result of every hand."""
+        """Expect the current deal to be called, with each hand's result."""
         self.final_hands = dealt.hands
         hands = {seat: hand for seat, hand in dealt.hands.items() if seat != DEALER}
         self.expect(kind, deal=self.deals, hands=hands, folds=dealt.folds, results=results(dealt), **more)
@@ -160,7 +160,7 @@ class Simulation:
         return Dealt(hands, folds)
 
     def deal_cards(self, cards: Sequence[tuple[str, str | None]]) -> None:
-        """Deal these cards from the shoe one after another; None is a card that can't be read."""
+        """Deal cards from the shoe one after another; None stands for a card that cannot be read."""
         for position, text in cards:
             self.now += self.rng.randint(350_000, 900_000)
             rank, suit = (text[0], text[1]) if text else (None, None)
@@ -169,13 +169,12 @@ class Simulation:
             self.post(Card(t=self.now, dev="shoe", rank=rank, suit=suit, to=to))  # type: ignore[arg-type]  # a suit
 
     def rotation(self, dealt: Dealt) -> list[tuple[str, str | None]]:
-        """Return the cards in dealing order: three rounds of one card each, beginning on the dealer's
-        left."""
+        """Return the cards in dealing order: three rounds, each from the dealer's left."""
         positions = (*self.seats, DEALER)
         return [(position, dealt.hands[position][lap]) for lap in range(3) for position in positions]
 
     def act(self, dealt: Dealt, *, except_seat: str | None = None) -> None:
-        """Make every position (except one, if given) play or fold, in random order."""
+        """Make each position except `except_seat` play or fold, in random order."""
         for seat in self.rng.sample(self.seats, len(self.seats)):
             if seat != except_seat:
                 by = self.rng.choice(("player", "dealer"))
@@ -184,7 +183,7 @@ class Simulation:
     # --- a session ---
 
     def clear_up(self) -> None:
-        """Clear anything that a device fault may have left open; the table refuses unneeded inputs."""
+        """Enter what may be needed after a device fault; the table refuses unnecessary inputs."""
         self.wait(3)
         self.enter("unlock", "supervisor", reason="the table was inspected")
         self.enter("settled")
@@ -192,7 +191,7 @@ class Simulation:
         self.enter("inspected", "supervisor", what="shoe")
 
     def scene(self, kind: str) -> Scene:
-        """Play one deal of a kind; return its scene with the outcomes that must be published."""
+        """Play one deal; return its scene with the outcomes that must be published."""
         start_us, before = self.now, len(self.truth)
         self.play(kind)
         outcomes = without_numbers(self.truth[before:])
@@ -209,7 +208,7 @@ class Simulation:
         return Scene(kind=kind, start_us=start_us, end_us=self.now, truth=truth, depends_on_previous=True)
 
     def play(self, kind: str) -> None:
-        """Play one deal of a kind."""
+        """Play one deal."""
         self.wait(8)
         if not self.seats or self.rng.random() < 0.2:
             count = self.rng.randint(1, 6)
@@ -236,7 +235,7 @@ def plain(table: Simulation, dealt: Dealt) -> None:
 
 
 def unread_card(table: Simulation, dealt: Dealt) -> None:
-    """The shoe can't read a card; the dealer enters it when the hand is shown."""
+    """The shoe cannot read a card; the dealer enters the card when the hand is shown."""
     position, text, cards = _one_unread(table, dealt)
     table.deal_cards(cards)
     table.act(dealt)
@@ -246,7 +245,7 @@ def unread_card(table: Simulation, dealt: Dealt) -> None:
 
 
 def unread_seen_early(table: Simulation, dealt: Dealt) -> None:
-    """The shoe can't read a card; the dealer enters it before all have acted."""
+    """The shoe cannot read a card; the dealer enters the card before all players have acted."""
     position, text, cards = _one_unread(table, dealt)
     table.deal_cards(cards)
     table.enter("set_card", seat=position, card=text)
@@ -272,7 +271,7 @@ def card_too_many(table: Simulation, dealt: Dealt) -> None:
 
 
 def dealer_short(table: Simulation, dealt: Dealt) -> None:
-    """The dealer's third card stays in the shoe, which nobody notices until all have acted."""
+    """The dealer's third card stays in the shoe; nobody notices it."""
     table.deal_cards(table.rotation(dealt)[:-1])
     table.act(dealt)
     table.wait(200)
@@ -280,7 +279,7 @@ def dealer_short(table: Simulation, dealt: Dealt) -> None:
 
 
 def card_twice(table: Simulation, dealt: Dealt) -> None:
-    """A card from another deck is in the shoe, so that one card is dealt twice."""
+    """The shoe contains a card from a different deck, so the same card is dealt twice."""
     cards = table.rotation(dealt)
     place = table.rng.randrange(1, len(cards))
     cards[place] = (cards[place][0], cards[0][1])
@@ -300,7 +299,7 @@ def shoe_opened(table: Simulation, dealt: Dealt) -> None:
 
 
 def misdeal_while_dealing(table: Simulation, dealt: Dealt) -> None:
-    """The dealer exposes a card while dealing and calls a misdeal."""
+    """The dealer exposes a card while dealing, and calls a misdeal."""
     table.deal_cards(table.rotation(dealt)[: table.rng.randint(1, 3 * len(table.seats))])
     table.enter("misdeal", reason="a card was exposed")
     table.void("called", by="dealer")
@@ -317,7 +316,7 @@ def misdeal_in_hold(table: Simulation, dealt: Dealt) -> None:
 
 
 def misdeal_late(table: Simulation, dealt: Dealt) -> None:
-    """The supervisor calls a misdeal after the call and before the first payout."""
+    """The supervisor calls a misdeal after the deal is called and before the first payout."""
     plain(table, dealt)
     table.enter("misdeal", "supervisor", 4)
     table.final_hands = {}
@@ -327,7 +326,7 @@ def misdeal_late(table: Simulation, dealt: Dealt) -> None:
 
 
 def shoe_down(table: Simulation, dealt: Dealt) -> None:
-    """The shoe's cable comes loose for a moment; the dealer checks every hand and accepts the deal."""
+    """The shoe's cable comes loose for a moment; the dealer checks all hands and accepts the deal."""
     cards = table.rotation(dealt)
     place = table.rng.randrange(1, len(cards))
     table.deal_cards(cards[:place])
@@ -343,7 +342,7 @@ def shoe_down(table: Simulation, dealt: Dealt) -> None:
 
 
 def nobody_rules(table: Simulation, dealt: Dealt) -> None:
-    """The shoe can't read a card, nobody enters it, and the supervisor finally voids the deal."""
+    """The shoe cannot read a card and nobody enters the card; the supervisor voids the deal."""
     _, _, cards = _one_unread(table, dealt)
     table.deal_cards(cards)
     table.act(dealt)
@@ -353,7 +352,7 @@ def nobody_rules(table: Simulation, dealt: Dealt) -> None:
 
 
 def fold_corrected(table: Simulation, dealt: Dealt) -> None:
-    """The dealer entered a fold for a position that played, and corrects this after the call."""
+    """The dealer enters a fold for a position that played, and corrects the fold after the call."""
     seat = table.rng.choice(table.seats)
     wrong = Dealt(dealt.hands, [s for s in table.seats if s == seat or s in dealt.folds])
     right = Dealt(dealt.hands, [s for s in wrong.folds if s != seat])
@@ -363,7 +362,7 @@ def fold_corrected(table: Simulation, dealt: Dealt) -> None:
 
 
 def card_corrected(table: Simulation, dealt: Dealt) -> None:
-    """The shoe misread a card, and the dealer corrects it after the call."""
+    """The shoe misreads a card; the dealer corrects the card after the call."""
     seat = table.rng.choice(table.seats)
     right = next(rank + suit for rank in RANKS for suit in "hs" if (rank + suit) not in _all_cards(dealt))
     misread = dealt.hands[seat][0]
@@ -374,7 +373,7 @@ def card_corrected(table: Simulation, dealt: Dealt) -> None:
 
 
 def play_after_fold(table: Simulation, dealt: Dealt) -> None:
-    """A player who has folded enters play, which is refused."""
+    """A player who has folded enters play, and the table refuses the input."""
     seat = table.rng.choice(table.seats)
     right = Dealt(dealt.hands, [s for s in table.seats if s == seat or s in dealt.folds])
     table.deal_cards(table.rotation(right))
@@ -405,7 +404,7 @@ KINDS: Mapping[str, Kind] = {
 def simulate(
     seed: int, mix: Mapping[str, float] = USUAL, n: int = 12, *, directed: bool = True
 ) -> tuple[Header, Feed, list[Expected]]:
-    """Play `n` deals, their kinds drawn from a mix (kind: weight); the same seed gives the same session.
+    """Play `n` deals with kinds drawn from `mix`; the same seed produces the same session.
 
     With `directed`, the shoe reports the recipient of each card.
     """
@@ -419,7 +418,7 @@ def simulate(
 def deals(
     seed: int, mix: Mapping[str, float], n: int, *, after_fault: bool = False
 ) -> tuple[Feed, list[Scene]]:
-    """Play `n` deals, dealt in rotation; after a fault, people first clear anything that was left open."""
+    """Play `n` deals, dealt in rotation; after a fault, people clear up first."""
     table = Simulation(seed, directed=False)
     scenes: list[Scene] = []
     if after_fault:

@@ -1,8 +1,7 @@
-"""A throw at the virtual table: the paths of its dice, and what the camera, the wall sensors and people
-report.
+"""A scripted throw: the paths of its dice, and the readings of the camera, the wall sensors and people.
 
 Paths consist of straight legs with constant deceleration. Points are (u, y): u runs from the shooter's end of
-the table to the far end; y is the table's own y. Speeds are in m/s (mm/ms), times in microseconds.
+the table to the far end; y is the table's y. Speeds are in m/s (mm/ms), times in microseconds.
 """
 
 import math
@@ -32,7 +31,7 @@ Side = Literal["near", "far", "front", "back"]
 
 @dataclass(frozen=True, slots=True)
 class Leg:
-    """A straight part of a path, with the speeds at its beginning and end."""
+    """A straight part of a path, with the speeds at its start and its end."""
 
     begin_us: int
     end_us: int
@@ -74,16 +73,16 @@ class Path:
 
     @property
     def end_us(self) -> int:
-        """The time at which the last leg ends."""
+        """Time at which the last leg ends."""
         return self.legs[-1].end_us if self.legs else self.release_us
 
     @property
     def here(self) -> Point:
-        """The point where the path currently ends."""
+        """Point where the path currently ends."""
         return self.legs[-1].stop if self.legs else self.release_point
 
     def go(self, to: Point, speed: float, speed_there: float) -> None:
-        """Add a leg to a point, on which the speed changes uniformly from `speed` to `speed_there`."""
+        """Add a leg on which the speed changes uniformly from `speed` to `speed_there`."""
         distance = math.dist(self.here, to)
         if distance < 1e-6:
             return
@@ -97,8 +96,7 @@ class Path:
         self.touches.append(Touch(self.end_us, side, along, speed))
 
     def at(self, t_us: float) -> Point:
-        """Return the position at a time: before the release that of the hand, after the end the last
-        point."""
+        """Return the die's position at a time; outside the path's period, the nearer end of the path."""
         if t_us <= self.release_us or not self.legs:
             return self.release_point
         for leg in self.legs:
@@ -112,8 +110,7 @@ class Path:
 
 
 def nearest_approach(first: Path, second: Path) -> tuple[int, float]:
-    """Return the time at which two moving dice are closest, to within a millisecond, and their distance then
-    (mm)."""
+    """Return the time of two dice's closest approach, to the millisecond, and their distance then (mm)."""
     begin = max(first.release_us, second.release_us)
     end = max(begin + 1, min(first.end_us, second.end_us))
     return min(
@@ -127,7 +124,7 @@ TRACK_NOISE_MM = 2.0
 
 @dataclass(slots=True)
 class Rest:
-    """How a die finally lies; `seen` is False if the camera does not report it."""
+    """A die's resting position and its report; `seen` is False if the camera does not report the die."""
 
     face: Face
     up: Face | None
@@ -157,51 +154,51 @@ class Rest:
 
 @dataclass(slots=True)
 class Script:
-    """One throw as scripted: the dice's paths, what the sensors miss or add, and people's inputs."""
+    """One scripted throw: the dice's paths, the sensors' errors and people's inputs."""
 
     paths: list[Path]
     rests: list[Rest]
     hidden: list[tuple[int, int, int]] = field(default_factory=list)
-    """Periods in which the camera does not see a die: index of the die, start and end."""
+    """Periods in which a die is hidden from the camera: index of the die, start and end."""
     blind: tuple[int, int] | None = None
     """Start and end of a period in which the camera reports nothing."""
     silent_from_us: int | None = None
-    """The time from which the far wall's sensor reports nothing."""
+    """Time from which the far wall's sensor reports nothing."""
     unheard: set[tuple[int, int]] = field(default_factory=set)
     """Impacts that produce no reading: index of the die, and index in the touches of its path."""
     knocks: list[tuple[int, Side, float]] = field(default_factory=list)
     """Knocks that a wall sensor detects: time, side, and position along the wall."""
     swap_us: int | None = None
-    """The time from which the camera confuses the two dice."""
+    """Time from which the camera confuses the two dice."""
     seen: list[AnyReading] = field(default_factory=list)
     """The camera's readings apart from tracks and resting positions."""
     extra: list[AnyReading] = field(default_factory=list)
     """Inputs of people, and health readings of devices."""
     collected_us: int | None = None
     final_places: dict[int, Point] = field(default_factory=dict)
-    """The final position of a die (by index), if the die was moved after its path ended."""
+    """Final position of a die (by index) that was moved after its path ended."""
     truth: Truth | None = None
 
     @property
     def first_us(self) -> int:
-        """The time at which the first die leaves the hand."""
+        """Time at which the first die leaves the hand."""
         return min(path.release_us for path in self.paths)
 
     @property
     def rest_us(self) -> int:
-        """The time at which the last die is reported at rest, or would be if the camera saw it."""
+        """Time of the last report of a die at rest. The end of the path replaces a missing report."""
         return max(rest.at_us or path.end_us for path, rest in zip(self.paths, self.rests, strict=True))
 
     @property
     def dice(self) -> tuple[int, int]:
-        """The faces, by the camera's final numbering of the dice."""
+        """Faces of the dice in the camera's final numbering."""
         faces = [rest.face for rest in self.rests] + [1]
         return (faces[1], faces[0]) if self.swap_us is not None else (faces[0], faces[1])
 
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """A die's throw towards a wall: the point where it arrives, and its speeds at launch and arrival."""
+    """A die's flight to a wall: y at the wall (mm), and the speeds at launch and arrival."""
 
     y_mm: float
     launch: float
@@ -209,7 +206,7 @@ class Reach:
 
 
 class Thrower:
-    """Builds the paths of dice thrown at one table at `start_us`, from the end where u = 0."""
+    """Builder of the paths of one throw, which begins at `start_us` at the end where u = 0."""
 
     def __init__(self, rng: Random, table: DiceTable, start_us: int, *, rightward: bool) -> None:
         self.rng = rng
@@ -221,7 +218,7 @@ class Thrower:
         self.stand_u = rng.uniform(320.0, 620.0)
 
     def release(self, y_mm: float, after_us: int) -> Path:
-        """Return a new path that begins at the die's release."""
+        """Return a path that begins at a die's release."""
         return Path(self.start_us + after_us, (self.stand_u + self.rng.uniform(-25, 25), y_mm))
 
     def hands(self) -> tuple[float, float]:
@@ -232,7 +229,7 @@ class Thrower:
         return (low, high) if self.rng.random() < 0.6 else (high, low)
 
     def reaches(self) -> tuple[Reach, Reach]:
-        """Draw the dice's strikes on the far wall for one throw; their paths may cross."""
+        """Draw both dice's flights to the far wall; their paths may cross."""
         launch = self.rng.uniform(2.5, 6.2)
         width = self.table.width_mm
 
@@ -250,7 +247,7 @@ class Thrower:
         return first, second
 
     def offsets(self) -> tuple[int, int]:
-        """Draw the two release times, at most 45 ms apart (us)."""
+        """Draw the two release times, at most 45 ms apart, in microseconds after the start."""
         pair = (0, self.rng.randint(0, 45_000))
         return pair if self.rng.random() < 0.5 else (pair[1], pair[0])
 
@@ -274,14 +271,16 @@ class Thrower:
         path.strike("far", reach.arrive)
 
     def rebound(self, path: Path, struck_at: float) -> None:
-        """Add the rebound from the far wall, until the die comes to rest in front of it."""
+        """Add a rebound from the far wall and the roll to rest."""
         speed = max(0.55, struck_at * self.rng.uniform(0.12, 0.42))
         angle = math.radians(self.rng.gauss(0, 17))
         self.settle(path, speed, math.pi + max(-0.7, min(0.7, angle)))
 
     def settle(self, path: Path, speed: float, heading: float, slow: float | None = None) -> None:
-        """Add a roll along a heading (radians, 0 towards the far end) until the die comes to rest; if it
-        meets a rail, it rebounds."""
+        """Add a roll along a heading until the die comes to rest; a rail makes the die rebound.
+
+        `heading` is in radians, 0 towards the far end. `slow` is the deceleration (m/s2).
+        """
         distance = 1000 * speed**2 / (2 * (slow or self.rng.uniform(0.9, 3.2)))
         start = path.here
         goal = (start[0] + distance * math.cos(heading), start[1] + distance * math.sin(heading))
@@ -316,12 +315,11 @@ class Thrower:
         path.go(at, speed, 0)
 
     def inside(self, y_mm: float) -> float:
-        """Return y, moved if necessary so that the die's centre is more than an edge length from either
-        rail."""
+        """Return y, limited so that the die's centre is more than an edge length from either rail."""
         return min(self.table.width_mm - 2 * self.half - 1, max(2 * self.half + 1, y_mm))
 
     def flat(self) -> Rest:
-        """Return a die that lies flat on the felt with a random face up, read with high confidence."""
+        """Return a die flat on the felt, with a random face that the camera reads with high confidence."""
         face = self.face()
         return Rest(face, face, round(self.rng.uniform(0.9, 0.999), 3), round(abs(self.rng.gauss(0, 0.7)), 1))
 
@@ -330,7 +328,7 @@ class Thrower:
         return self.rng.choice((1, 2, 3, 4, 5, 6))
 
     def seen_at(self, point: Point) -> Point:
-        """Return the camera's measurement of a point (u, y), in the table's (x, y)."""
+        """Return the camera's measurement of a point (u, y) as the table's (x, y)."""
         x = point[0] if self.rightward else self.table.length_mm - point[0]
         return (
             round(x + self.rng.gauss(0, TRACK_NOISE_MM), 1),
@@ -338,7 +336,7 @@ class Thrower:
         )
 
     def short_by(self, min_mm: float, max_mm: float) -> float:
-        """Draw the distance from the wall at which a die stops or turns back, on a logarithmic scale."""
+        """Draw a distance from the wall (mm) on a logarithmic scale."""
         return math.exp(self.rng.uniform(math.log(min_mm), math.log(max_mm)))
 
 
@@ -347,9 +345,9 @@ IMPACT_ERROR_MM = 25.0
 
 
 class Senses:
-    """One table's sensors.
+    """Sensors of one table.
 
-    `rightward` is True if the dice are thrown to the right; `rails_heard` adds sensors on the rails.
+    `rightward` is True if the dice are thrown to the right. `rails_heard` adds sensors on the rails.
     """
 
     def __init__(self, rng: Random, table: DiceTable, *, rightward: bool, rails_heard: bool) -> None:
@@ -359,13 +357,13 @@ class Senses:
         self.rails_heard = rails_heard
 
     def wall(self, side: Side) -> Wall:
-        """Return the wall on this side, as seen by the shooter."""
+        """Return the wall on a side that is named from the shooter's position."""
         if side in ("front", "back"):
             return "front" if side == "front" else "back"
         return "right" if (side == "far") == self.rightward else "left"
 
     def wall_device(self, side: Side) -> str:
-        """Return the device of a wall."""
+        """Return the name of a wall's device."""
         return f"wall-{self.wall(side)}"
 
     def place(self, point: Point) -> Point:
@@ -373,7 +371,7 @@ class Senses:
         return (point[0] if self.rightward else self.table.length_mm - point[0], point[1])
 
     def sense(self, script: Script) -> Feed:
-        """Return every reading of a throw in order of arrival."""
+        """Return all readings of a throw in order of arrival."""
         seen = self._camera(script)
         heard = [(reading.t + self.rng.randint(1000, 3000), reading) for reading in self._impacts(script)]
         entered = [(reading.t + self.rng.randint(200, 3000), reading) for reading in self._people(script)]

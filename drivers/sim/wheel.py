@@ -1,4 +1,4 @@
-"""Simulated sessions at the virtual table's wheel: spins of every kind, each with its ground truth."""
+"""Simulated sessions at a wheel, with the ground truth of each spin."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -33,9 +33,9 @@ EUROPEAN = Wheel(
 
 
 def some_wheel(rng: Random) -> Wheel:
-    """Draw a wheel, American or European, with two to five beams and sensors at arbitrary angles.
+    """Draw an American or European wheel with two to five beams and sensors at arbitrary angles.
 
-    The beams are always spaced unevenly enough to show the ball's direction.
+    The beams' uneven spacing shows the ball's direction.
     """
     pockets = rng.choice(("american", "european"))
     while True:
@@ -78,7 +78,7 @@ def croupier_at(rng: Random, wheel: Wheel, begin_s: float) -> Croupier:
 
 @dataclass(frozen=True, slots=True)
 class Played:
-    """A spin, with the result of a person's ruling after the first outcome, if there is one."""
+    """A spin, with the result of a person's later ruling."""
 
     spin: Spin
     may_add: tuple[str, ...] = ()
@@ -103,7 +103,7 @@ def glitchy(croupier: Croupier) -> Played:
 
 
 def stray_pulse(croupier: Croupier) -> Played:
-    """A beam produces one pulse while the ball is elsewhere."""
+    """A beam produces one pulse without a ball."""
     spin = _draw_valid(croupier)
     t_s = croupier.rng.uniform(spin.launch_s + 2, spin.ball.end_s - 0.2)
     spin.faults.strays_s.append((t_s, croupier.rng.randrange(len(croupier.house.wheel.beams_deg))))
@@ -182,7 +182,7 @@ def ball_out(croupier: Croupier) -> Played:
 
 
 def ball_gone(croupier: Croupier) -> Played:
-    """The ball jumps out of the wheel undetected: only the pocket reader's silence shows it."""
+    """The ball jumps out of the wheel. The pocket reader detects no ball, and no other sensor does either."""
     spin = _draw_valid(croupier)
     spin.play.fall = None
     spin.play.lift_s = spin.ball.end_s
@@ -194,7 +194,7 @@ def ball_gone(croupier: Croupier) -> Played:
 
 def rotor_reversed(croupier: Croupier) -> Played:
     """The dealer reverses the rotor while the ball runs."""
-    # Late enough that the slowest rotor has passed the index, early enough that the ball is still running.
+    # The slowest rotor has passed the index by then, and the ball is still running.
     after_s = croupier.rng.uniform(4.5, 6.0)
     spin = croupier.spin(
         croupier.rng.uniform(10.0, 28.0),
@@ -205,7 +205,7 @@ def rotor_reversed(croupier: Croupier) -> Played:
 
 
 def hop(croupier: Croupier) -> Played:
-    """The ball lies in one pocket for a turn or two and then hops into another."""
+    """The ball hops to a different pocket after one or two turns at rest."""
     return Played(hopping(croupier))
 
 
@@ -242,14 +242,14 @@ def dealer_no_spin(croupier: Croupier) -> Played:
 
 
 def dealer_no_spin_late(croupier: Croupier) -> Played:
-    """The dealer calls No Spin after the number was called: a correction."""
+    """The dealer corrects a published number to No Spin."""
     spin = _draw_valid(croupier)
     _add_input(spin, spin.play.lift_s + 0.2, "no_spin")
     return Played(spin, ruled="corrected")
 
 
 def dealer_sets_number(croupier: Croupier) -> Played:
-    """The dealer rules that a different number won, after the call: a correction."""
+    """The dealer corrects a published number."""
     spin = _draw_valid(croupier)
     other = croupier.rng.choice(
         [n for n in croupier.house.wheel.pockets_clockwise if n != croupier.number(spin)]
@@ -259,14 +259,14 @@ def dealer_sets_number(croupier: Croupier) -> Played:
 
 
 def dealer_early_no_more_bets(croupier: Croupier) -> Played:
-    """The dealer calls No More Bets earlier than the controller would."""
+    """The dealer calls No More Bets before the controller does."""
     spin = _draw_valid(croupier, 10)
     _add_input(spin, spin.launch_s + 1.5, "no_more_bets")
     return Played(spin)
 
 
 def wheel_down(croupier: Croupier) -> Played:
-    """The wheel's board goes down while the ball runs, and is back before the ball is removed."""
+    """The wheel's board fails while the ball runs, and recovers before the dealer removes the ball."""
     spin = _draw_valid(croupier)
     fall = spin.play.fall
     assert fall is not None
@@ -319,7 +319,7 @@ KINDS: Mapping[str, Callable[[Croupier], Played]] = {kind.__name__: kind for kin
 
 Mix = Mapping[str, float]
 USUAL: Mix = {name: 12.0 if name == "valid" else 1.0 for name in KINDS}
-"""A third of the spins are plainly valid; all other kinds are equally likely."""
+"""Weights by kind. A third of the spins are valid ones without disturbances."""
 
 
 _VERDICTS: Mapping[Accepted, Verdict] = {"call": "valid", "void": "void", "review": "review"}
@@ -333,10 +333,10 @@ def spin(
     wheel: Wheel = AMERICAN,
     dead_beams: frozenset[int] = frozenset(),
 ) -> tuple[Scene, Feed]:
-    """Return one spin of a kind; its scene begins at `start_us`, and the beams in `dead_beams` have failed.
+    """Return one spin of a kind, beginning at `start_us`; the beams in `dead_beams` have failed.
 
     Raises:
-        KeyError: The kind is not one of KINDS.
+        KeyError: The kind is not in KINDS.
     """
     return _play(kind, croupier_at(rng, wheel, start_us / 1e6), dead_beams)
 
@@ -353,7 +353,7 @@ def _play(kind: str, croupier: Croupier, dead_beams: frozenset[int]) -> tuple[Sc
 
 
 def _truth(played: Played, truth: SpinTruth) -> Truth:
-    """Return the ground truth that published outcomes are compared with."""
+    """Return the ground truth for comparison with published outcomes."""
     verdict: Verdict = "void" if truth.reasons else "valid"
     if truth.accept == ["review"]:
         verdict = "review"
@@ -379,9 +379,10 @@ def simulate(
     dead_beams: frozenset[int] = frozenset(),
     rules: str = "roulette",
 ) -> tuple[Header, Feed, list[Scene]]:
-    """Play `n` spins, their kinds drawn from a mix (kind: weight), on a drawn wheel if none is given.
+    """Play `n` spins with kinds drawn from `mix`, on a drawn wheel if `wheel` is None.
 
-    The same seed gives the same session. The first spin is always valid; `dead_beams` have failed throughout.
+    The same seed produces the same session. The first spin is always valid. The beams in `dead_beams` have
+    failed.
     """
     rng = Random(seed)  # noqa: S311 - a reproducible simulation, not a secret
     wheel = wheel or some_wheel(rng)

@@ -1,9 +1,9 @@
 """Models of wheels, drawn by kind: beams, ball, track, rotor and sensors.
 
-`lap_house` draws balls that follow a table of lap times instead of the equation of motion. Real balls, timed
-from videos, lose about 0.1 rev/s2 above 1.1 rev/s, 0.2 to 0.3 between 1.0 and 0.65, 0.05 at 0.55, and 0.015
-to 0.025 at the drop, which comes at 0.43 to 0.48 rev/s. The table of lap times is built backwards from the
-drop with losses drawn from such ranges, and positions in between are interpolated smoothly.
+In `lap_house` a table of lap times replaces the equation of motion. Real balls, timed from videos, lose about
+0.1 rev/s2 above 1.1 rev/s, 0.2 to 0.3 between 1.0 and 0.65, 0.05 at 0.55, and 0.015 to 0.025 at the drop,
+which comes at 0.43 to 0.48 rev/s. The table is built backwards from the drop with losses drawn from such
+ranges. Positions between two laps are interpolated.
 """
 
 import math
@@ -20,7 +20,7 @@ from drivers.sim.wheel_motion import STEPS, Bearing, Bowl, Law, Run, Stretch, dr
 from drivers.sim.wheel_sensors import Optics
 
 EVEN = {2: (0, 120), 3: (0, 120, 240), 4: (0, 90, 180, 270), 8: (0, 45, 90, 135, 180, 225, 270, 315)}
-"""Equally spaced beams; two are a third of a turn apart, so that they show the ball's direction."""
+"""Angles of equally spaced beams. Two beams are 120 degrees apart, which shows the ball's direction."""
 
 Draw = Callable[[Random], House]
 
@@ -40,7 +40,7 @@ def house(
     jitter_ms: float | None = None,
     knocked_up: float = 0.03,
 ) -> House:
-    """Draw a wheel with this many beams; whatever is not given is drawn as on an ordinary wheel."""
+    """Draw a wheel with this many beams; omitted parameters are drawn as for an ordinary wheel."""
     knee = law is not None and law.knee > 0
     drop = rng.uniform(0.43, 0.48) if knee else rng.uniform(0.46, 0.56)
     kind = pockets or rng.choice(("american", "american", "european"))
@@ -51,7 +51,7 @@ def house(
         beams_deg=angles,
         pocket_reader_deg=float(rng.choice((0, 90, 200, 300, rng.randrange(360)))),
         rotor_index_deg=float(rng.choice((0, 200, rng.randrange(360)))),
-        # The value in a table's file is correct to within 3 %.
+        # The drop speed in a table's file is correct to within 3 %.
         drop_rev_per_s=round(drop * rng.uniform(0.97, 1.03), 3),
     )
     jitter = rng.uniform(0.1, 0.6) if jitter_ms is None else jitter_ms
@@ -76,7 +76,7 @@ def house(
 
 
 def _draw_uneven_angles(rng: Random, beams: int) -> tuple[float, ...]:
-    """Draw beam angles, not always in ascending order, whose gaps show the ball's direction."""
+    """Draw beam angles, sometimes out of order, whose gaps show the ball's direction."""
     min_gap = {2: 60, 3: 45, 4: 35, 8: 20}[beams]
     while True:
         angles = sorted(rng.sample(range(360), beams))
@@ -93,7 +93,7 @@ def with_drop(wheel: Wheel, drop_rev_per_s: float) -> Wheel:
 
 
 def knee(rng: Random) -> Law:
-    """Draw the law of motion of a real ball, with its knee."""
+    """Draw a real ball's law of motion, with its knee."""
     return Law(
         friction=rng.uniform(0.009, 0.016),
         drag=rng.uniform(0.035, 0.05),
@@ -123,7 +123,7 @@ def single_zero(rng: Random) -> House:
 
 
 def light_ball(rng: Random) -> House:
-    """A light ball, slowed more by friction than by the air."""
+    """A light ball, which friction slows more than the air does."""
     return house(rng, law=Law(friction=rng.uniform(0.04, 0.065), drag=rng.uniform(0.025, 0.035)))
 
 
@@ -139,7 +139,7 @@ def with_knee(rng: Random) -> House:
 
 
 def tilted(rng: Random) -> House:
-    """A bowl tilted by 0.1 to 0.3 degrees, so that the ball drops in one part of the rim."""
+    """A bowl tilted by 0.1 to 0.3 degrees, whose balls drop in one part of the rim."""
     return house(rng, rng.choice((3, 4)), tilt_deg=rng.uniform(0.1, 0.3))
 
 
@@ -174,7 +174,7 @@ def damp(rng: Random) -> House:
 
 
 def polished(rng: Random) -> House:
-    """A track with stretches that barely slow the ball."""
+    """A track with stretches on which the ball loses little speed."""
     return house(
         rng, law=Law(friction=0.05, drag=0.03), stretches=_stretches(rng, rng.randint(1, 2), -0.04, -0.02)
     )
@@ -186,12 +186,12 @@ def deflected(rng: Random) -> House:
 
 
 def slow_rotor(rng: Random) -> House:
-    """A rotor about as slow as the slowest real ones."""
+    """A rotor at the lowest real speeds."""
     return house(rng, rotor_speeds=(0.14, 0.18), bearing=Bearing(fraction=rng.uniform(0.0016, 0.003)))
 
 
 def fast_rotor(rng: Random) -> House:
-    """A rotor at the highest speeds at which dealers turn it."""
+    """A rotor at the highest speeds that dealers use."""
     return house(rng, rotor_speeds=(0.45, 0.6))
 
 
@@ -202,14 +202,14 @@ def dragging_rotor(rng: Random) -> House:
 
 
 def jittery(rng: Random) -> House:
-    """Sensors with a jitter of 1 to 2 ms, and beams up to a degree away from their stated angles."""
+    """Sensors with a jitter of 1 to 2 ms, and beams up to a degree from their stated angles."""
     drawn = house(rng, rng.choice((3, 4)), jitter_ms=rng.uniform(1.0, 2.0))
     misalignment = tuple(rng.uniform(-1.0, 1.0) for _ in drawn.wheel.beams_deg)
     return replace(drawn, optics=replace(drawn.optics, askew_deg=misalignment, reader_jitter_s=0.006))
 
 
 def marginal_beam(rng: Random) -> House:
-    """A wheel with a beam whose threshold is set so high that the beam misses fast balls."""
+    """A wheel with a beam whose threshold is too high for fast balls."""
     drawn = house(rng, 4)
     weak = rng.randrange(4)
     thresholds = tuple(rng.uniform(0.7, 1.0) if beam == weak else 0.0 for beam in range(4))
@@ -227,7 +227,8 @@ def two_beams(rng: Random) -> House:
 
 
 def ordinary(rng: Random) -> House:
-    """Any wheel in working order: three, four or eight beams, an ordinary or a real ball, and little tilt."""
+    """A wheel in working order with three, four or eight beams, an ordinary or a real ball, and little
+    tilt."""
     real = rng.random() < 0.4
     return house(
         rng,
@@ -274,7 +275,7 @@ HOUSES: Mapping[str, Draw] = {
     "beams_8": beams(8, uneven=False),
     "beams_8_uneven": beams(8, uneven=True),
 }
-"""Wheels without a failed sensor, by name; balls are launched as croupiers launch them."""
+"""Wheels without a failed sensor, by name; croupiers launch the balls."""
 
 
 _LOSSES = (
@@ -285,17 +286,16 @@ _LOSSES = (
     (0.8, 0.16, 0.25),
     (0.97, 0.19, 0.26),
 )
-"""Speed (rev/s), and the range of a real ball's loss of speed there (rev/s2), up to the knee."""
+"""Speed (rev/s), and the range of a real ball's loss at that speed (rev/s2), up to the knee."""
 _ONSET = (1.06, 1.22)
 """Range of speeds at which the knee begins (rev/s)."""
 _FAST_LOSSES = ((1.5, 0.08, 0.13), (1.9, 0.1, 0.18), (2.4, 0.13, 0.28))
 LAP_ERROR = 0.003
-"""Relative standard deviation of lap times measured by hand, after smoothing."""
+"""Relative standard deviation of manually measured lap times after smoothing."""
 
 
 def lap_house(rng: Random, count: int = 4, *, uneven: bool = False) -> House:
-    """Draw a wheel with a ball that follows a table of lap times, and a realistic rotor at 0.14 to 0.28
-    rev/s."""
+    """Draw a wheel whose ball follows a table of lap times and whose rotor turns at 0.14 to 0.28 rev/s."""
     drawn = house(rng, count, uneven=uneven)
     loss_by_speed = _law(rng)
     drop = rng.uniform(0.43, 0.48)
@@ -349,7 +349,7 @@ def _loss_at(law: Sequence[tuple[float, float]], speed: float) -> float:
 
 
 def _interpolate(times: Sequence[float], speeds: Sequence[float], laps: float) -> float:
-    """Return the time at a number of laps, interpolated from the times and speeds at the ends of the lap."""
+    """Return the time at which the ball completes a number of laps."""
     lap = min(int(laps), len(times) - 2)
     fraction = laps - lap
     a, b = times[lap], times[lap + 1]

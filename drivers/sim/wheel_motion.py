@@ -1,9 +1,9 @@
-"""The motion of a ball on a wheel's track and during its fall into a pocket, and the motion of the rotor.
+"""The motion of a ball in a wheel's track and during its fall into a pocket, and the motion of the rotor.
 
 Angles are in turns (1 = 360 degrees, counter-clockwise positive as seen from above), times in seconds, speeds
-in rev/s with the same sign. The fractions of speed that a ball keeps were observed on real wheels: 0.4 to
-0.65 at a deflector, 0.3 to 0.7 at a fret. A ball comes to rest 0.5 to 2.5 s after the drop, a few to more
-than 15 pockets farther on.
+in rev/s with the same sign. Balls on real wheels keep 0.4 to 0.65 of their speed at a deflector and 0.3 to
+0.7 at a fret. They come to rest 0.5 to 2.5 s after the drop, between a few and more than 15 pockets farther
+on.
 """
 
 import math
@@ -17,10 +17,10 @@ RIM_M = 0.39
 """Radius of a casino wheel's track."""
 GRAVITY_M_S2 = 9.81
 _ALONG = 5 / 7 * GRAVITY_M_S2 / (2 * math.pi * RIM_M)
-"""Acceleration of a rolling ball along the track per radian of tilt (rev/s2); the factor 5/7 accounts for its
-own rotation."""
+"""Acceleration of a rolling ball along the track per radian of tilt (rev/s2); the factor 5/7 accounts for the
+ball's rotation."""
 _INWARD = GRAVITY_M_S2 / (4 * math.pi**2 * RIM_M)
-"""The square of the speed below which a slope of tangent 1 no longer keeps a ball in the track (rev2/s2)."""
+"""Square of the minimum speed that keeps a ball in a track with a slope of tangent 1 (rev2/s2)."""
 STEPS = 64
 """Integration steps per turn."""
 _SPEEDS_PER_REV = 200
@@ -29,11 +29,10 @@ _MAX_SPEED = 5.0
 
 @dataclass(frozen=True)
 class Law:
-    """How a ball slows down: by `friction` (rev/s2) + `drag` (1/rev) x speed squared, plus the knee of a real
-    ball.
+    """A ball's loss of speed: `friction` (rev/s2) + `drag` (1/rev) x speed squared, plus a real ball's knee.
 
-    Near `knee_at` (rev/s) a real ball stops sliding along the rim and begins to roll; there it loses up to
-    `knee` (rev/s2) more.
+    Near `knee_at` (rev/s) a real ball changes from sliding along the rim to rolling. There the ball loses up
+    to `knee` (rev/s2) more.
     """
 
     friction: float = 0.03
@@ -43,20 +42,20 @@ class Law:
     knee_width: float = 0.15
 
     def loss(self, speed: float) -> float:
-        """Return the loss of speed at this speed (rev/s2)."""
+        """Return the loss at a speed (rev/s2)."""
         bump = self.knee * math.exp(-(((speed - self.knee_at) / self.knee_width) ** 2)) if self.knee else 0.0
         return self.friction + self.drag * speed * speed + bump
 
     @cached_property
     def table(self) -> tuple[float, ...]:
-        """The loss as a table over the speed, in steps of 1/200 rev/s."""
+        """Losses by speed, in steps of 1/200 rev/s."""
         count = round(_MAX_SPEED * _SPEEDS_PER_REV) + 1
         return tuple(self.loss((number + 0.5) / _SPEEDS_PER_REV) for number in range(count))
 
 
 @dataclass(frozen=True)
 class Stretch:
-    """A worn, damp or dirty part of the track, with additional friction: its start and length in turns."""
+    """A worn, damp or dirty part of the track, with its start and length in turns."""
 
     begin: float
     length: float
@@ -66,20 +65,20 @@ class Stretch:
 
 @dataclass(frozen=True)
 class Bowl:
-    """A track: the speed at which a ball drops, its tilt, its stretches and its grain."""
+    """A track: its drop speed, tilt, stretches and grain."""
 
     drop_speed: float = 0.5
     tilt_deg: float = 0.0
     lowest: float = 0.0
-    """The angle of the track's lowest point."""
+    """Angle of the track's lowest point."""
     stretches: tuple[Stretch, ...] = ()
     grain: tuple[float, ...] = ()
-    """Relative deviation of the friction in each part of the track; the parts are equally long."""
+    """Relative deviation of the friction in each of the track's equal parts."""
 
     @cached_property
     def profile(self) -> tuple[tuple[float, float, float, float], ...]:
         """For each step of the angle: pull of the tilt (rev/s2), additional friction, factor of the grain,
-        and square of the speed at which the ball drops."""
+        and square of the drop speed."""
         return tuple(self._at((number + 0.5) / STEPS) for number in range(STEPS))
 
     def _at(self, angle: float) -> tuple[float, float, float, float]:
@@ -94,67 +93,67 @@ class Bowl:
 
 @dataclass(frozen=True)
 class Run:
-    """One run of a ball, from its launch until it leaves the track or is caught, as the time of each step."""
+    """A ball's run from its launch until it leaves the track or is caught."""
 
     launch_s: float
     start: float
     direction: int
     """+1 counter-clockwise, -1 clockwise."""
     clock_s: tuple[float, ...] = field(repr=False)
-    """The time at each step of 1/64 turn, starting with the launch."""
+    """Time at each step of 1/64 turn, starting with the launch."""
     turns: float = 0.0
-    """The length of the run, which ends within the last step of `clock_s`."""
+    """Length of the run, which ends within the last step of `clock_s`."""
     dropped: bool = True
-    """Whether the ball dropped from the track; otherwise it was caught."""
+    """Whether the ball dropped from the track; False if it was caught."""
 
     @property
     def end_s(self) -> float:
-        """The time at which the ball left the track or was caught."""
+        """Time at which the ball left the track or was caught."""
         return self.at(self.turns)
 
     @property
     def end(self) -> float:
-        """The angle at which the ball left the track or was caught."""
+        """Angle at which the ball left the track or was caught."""
         return (self.start + self.direction * self.turns) % 1.0
 
     @property
     def end_speed(self) -> float:
-        """The speed at the end of the run (rev/s)."""
+        """Speed at the end of the run (rev/s)."""
         back = max(0.0, self.turns - 2 / STEPS)
         took_s = self.at(self.turns) - self.at(back)
         return (self.turns - back) / took_s if took_s else 0.0
 
     def at(self, turns: float) -> float:
-        """Return the time at which the ball has run this many turns (s)."""
+        """Return the time at which the ball completes this many turns."""
         step = min(int(turns * STEPS), len(self.clock_s) - 2)
         fraction = turns * STEPS - step
         a, b = self.clock_s[step], self.clock_s[step + 1]
         if 0 < step < len(self.clock_s) - 2:
-            # Constant deceleration within the step, estimated from the steps before and after.
+            # Constant deceleration within the step, estimated from the adjacent steps.
             bend = (self.clock_s[step + 2] - b - (a - self.clock_s[step - 1])) / 4
             return a + fraction * (b - a) - bend * fraction * (1 - fraction)
         return a + fraction * (b - a)
 
     def turns_at(self, t_s: float) -> float:
-        """Return the number of turns that the ball has run at a time."""
+        """Return the ball's number of turns at a time."""
         step = min(max(bisect_left(self.clock_s, t_s) - 1, 0), len(self.clock_s) - 2)
         a, b = self.clock_s[step], self.clock_s[step + 1]
         return (step + (t_s - a) / (b - a)) / STEPS
 
     def passes(self, place: float) -> list[float]:
-        """Return the times at which the ball passes an angle of the bowl during the run."""
+        """Return the times at which the ball passes an angle of the bowl."""
         first = ((place - self.start) * self.direction) % 1.0
         laps = math.ceil(self.turns - first)
         return [self.at(first + lap) for lap in range(laps) if first + lap < self.turns]
 
     def caught(self, turns: float) -> "Run":
-        """Return the same run, stopped by somebody's hand after at most this many turns."""
+        """Return the run as stopped by a person's hand after at most this many turns."""
         kept = self.clock_s[: math.ceil(turns * STEPS) + 2]
         return Run(self.launch_s, self.start, self.direction, kept, min(turns, self.turns), dropped=False)
 
 
 def run(law: Law, bowl: Bowl, *, launch_s: float, start: float, direction: int, speed: float) -> Run:
-    """Return the run of a ball launched at this speed, until it leaves the track."""
+    """Return the run of a ball that is launched at this speed and drops."""
     losses, profile = law.table, bowl.profile
     clock, t, square = [launch_s], launch_s, speed * speed
     angle, step = (start * STEPS) % STEPS, 1.0 / STEPS
@@ -172,7 +171,7 @@ def run(law: Law, bowl: Bowl, *, launch_s: float, start: float, direction: int, 
 
 
 def launch_speed(law: Law, bowl: Bowl, turns: float) -> float:
-    """Return the launch speed for this many turns, which is exact for a level, clean track."""
+    """Return the launch speed for this many turns; the speed is exact for a level, clean track."""
     square = bowl.drop_speed**2
     for _ in range(round(turns * STEPS)):
         square += 2 * law.table[int(math.sqrt(square) * _SPEEDS_PER_REV)] / STEPS
@@ -180,7 +179,7 @@ def launch_speed(law: Law, bowl: Bowl, turns: float) -> float:
 
 
 def draw_grain(gauss: Callable[[float, float], float], rough: float, cells: int = 32) -> tuple[float, ...]:
-    """Draw a grain whose relative deviations have the standard deviation `rough`."""
+    """Draw the deviations of a grain; `rough` is their standard deviation."""
     return tuple(max(-0.9, gauss(0.0, rough)) for _ in range(cells))
 
 
@@ -189,7 +188,7 @@ _STEP_S = 0.1
 
 @dataclass(frozen=True, slots=True)
 class Push:
-    """A push that changes the rotor's speed at a constant rate, either to a given speed or by a factor."""
+    """A push that changes the rotor's speed at a constant rate, to a given speed or by a factor."""
 
     at_s: float
     over_s: float
@@ -199,7 +198,7 @@ class Push:
 
 @dataclass(frozen=True, slots=True)
 class Bearing:
-    """How the rotor slows down: by `dry` (rev/s2), and by `fraction` of its speed per second."""
+    """A rotor's loss of speed: `dry` (rev/s2), plus `fraction` of the speed per second."""
 
     dry: float = 0.0
     fraction: float = 0.0023
@@ -207,7 +206,7 @@ class Bearing:
 
 
 class Rotor:
-    """The position of a rotor's mark from `begin_s` to `end_s`."""
+    """The motion of a rotor from `begin_s` to `end_s`."""
 
     def __init__(
         self,
@@ -219,7 +218,7 @@ class Rotor:
         bearing: Bearing,
         pushes: Iterable[Push] = (),
     ) -> None:
-        """Start with a position of the mark and a speed; `pushes` are in order of time."""
+        """Start with the mark's angle and a speed; `pushes` are in order of time."""
         self.begin_s, self.end_s = begin_s, end_s
         self._marks, self._speeds = [mark], [speed]
         left, goal = list(pushes), None
@@ -241,7 +240,7 @@ class Rotor:
             self._speeds.append(after)
 
     def mark_at(self, t_s: float) -> float:
-        """Return the mark's angle in the bowl, counting whole turns."""
+        """Return the mark's angle in the bowl, including complete turns."""
         step, fraction = self._step(t_s)
         before, after = self._speeds[step], self._speeds[step + 1]
         return self._marks[step] + (before + fraction * (after - before) / 2) * fraction * _STEP_S
@@ -252,8 +251,10 @@ class Rotor:
         return self._speeds[step] + fraction * (self._speeds[step + 1] - self._speeds[step])
 
     def passes(self, place: float, behind: float = 0.0) -> list[tuple[float, int]]:
-        """Return the time and direction of each passage of a point, `behind` turns clockwise from the mark,
-        past an angle."""
+        """Return the time and direction of each passage of a rotor point past an angle of the bowl.
+
+        The point is `behind` turns clockwise from the mark.
+        """
         wanted = place + behind
         found: list[tuple[float, int]] = []
         last = math.floor(self._marks[0] - wanted)
@@ -286,13 +287,12 @@ class Rotor:
 
 
 _STILL_REV_PER_S = 0.09
-"""A ball slower than this relative to the frets (three pockets per second) stays in its pocket."""
+"""Speed relative to the frets (three pockets per second) below which a ball stays in its pocket."""
 
 
 @dataclass(frozen=True, slots=True)
 class Leg:
-    """A part of the ball's fall, in which it moves at constant speed from one angle of the bowl to
-    another."""
+    """A part of the ball's fall, at constant speed between two angles of the bowl."""
 
     begin_s: float
     end_s: float
@@ -302,7 +302,7 @@ class Leg:
     """bowl, track (knocked back up) or rotor."""
 
     def passes(self, place: float) -> list[float]:
-        """Return the times at which the ball passes an angle of the bowl on this leg."""
+        """Return the times at which the ball passes an angle of the bowl."""
         low, high = sorted((self.begin, self.end))
         if high == low:
             return []
@@ -315,22 +315,22 @@ class Leg:
 
 @dataclass(frozen=True, slots=True)
 class Fall:
-    """A ball's fall: its legs, and the time and position in the rotor at which the ball comes to rest."""
+    """A ball's fall: its legs, and the time and place of its rest in the rotor."""
 
     legs: tuple[Leg, ...]
     settle_s: float
     behind: float
-    """The ball's resting position, in turns clockwise from the rotor's mark."""
+    """Resting position, in turns clockwise from the rotor's mark."""
 
     def pocket(self, count: int) -> int:
-        """Return the index of the ball's pocket, clockwise from the mark, in a rotor with this many
-        pockets."""
+        """Return the index of the ball's pocket, clockwise from the mark, in a rotor with `count` pockets."""
         return round(self.behind * count) % count
 
 
 def fall(rng: Random, ball: Run, rotor: Rotor, *, knocked_up: float, pockets: int) -> Fall:
-    """Return a ball's fall after its run; `knocked_up` is the probability that a deflector, if the ball hits
-    one, sends it back up to the track.
+    """Return a ball's fall after its run.
+
+    `knocked_up` is the probability that a deflector knocks the ball back up to the track.
     """
     t_s, angle, speed = ball.end_s, ball.end, ball.direction * ball.end_speed
     legs: list[Leg] = []

@@ -1,4 +1,4 @@
-"""The readings of a wheel's sensors for a ball and a rotor, and the faults that sensors can have."""
+"""The readings of a wheel's sensors for the motion of a ball and a rotor, and the sensors' faults."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -14,27 +14,27 @@ DROP_SENSED_S = 0.120
 
 @dataclass(frozen=True, slots=True)
 class Optics:
-    """The optical properties of one wheel's sensors. Jitters are standard deviations."""
+    """Optical properties of a wheel's sensors. Jitters are standard deviations."""
 
     jitter_s: float = 0.0003
     askew_deg: tuple[float, ...] = ()
-    """Deviation of each beam from the angle stated in the table's file."""
+    """Deviation of each beam from its angle in the table's file."""
     drop_jitter_s: float = 0.012
     reader_jitter_s: float = 0.002
     marginal: tuple[float, ...] = ()
-    """For each beam, the ball's speed (rev/s) above which the beam begins to miss the ball (0: never); at
-    twice that speed it always does."""
+    """Ball speed (rev/s) above which each beam begins to miss the ball; at twice that speed the beam always
+    misses it. 0 stands for a beam that never misses."""
 
 
 @dataclass(slots=True)
 class Faults:
-    """The sensors' faults in one spin; fractions are probabilities per pulse."""
+    """The sensors' faults in one spin. Fractions are probabilities per pulse."""
 
     missed: float = 0.0
     doubled: float = 0.0
     strays_hz: float = 0.0
     strays_s: list[tuple[float, int]] = field(default_factory=list)
-    """The time and beam of each single stray pulse."""
+    """Time and beam of each stray pulse."""
     dead_beams: frozenset[int] = frozenset()
     dead_from_s: float = 0.0
     silent: list[tuple[float, float]] = field(default_factory=list)
@@ -46,43 +46,43 @@ class Faults:
     index_missed: float = 0.0
     index_doubled: float = 0.0
     second_mark: float | None = None
-    """Position of a scratch that also triggers the index sensor, in turns clockwise from the rotor's mark."""
+    """Position of a scratch that triggers the index sensor, in turns clockwise from the rotor's mark."""
     second_mark_seen: float = 1.0
     reader_missed: float = 0.0
     reader_misses: frozenset[int] = frozenset()
-    """The turns of the resting ball that the reader misses, counted from 0."""
+    """Turns of the resting ball that the reader misses, counted from 0."""
     reader_dead: bool = False
     reader_strays: int = 0
 
 
 @dataclass(slots=True)
 class Play:
-    """Everything that moves in one spin."""
+    """The moving parts of one spin: the ball's runs and fall, and the rotor."""
 
     runs: list[Run]
     rotor: Rotor
     fall: Fall | None
-    """None: no ball comes to rest."""
+    """The ball's fall into its pocket; None if no ball comes to rest."""
     rests: list[tuple[float, float]] = field(default_factory=list)
-    """The ball's resting positions before it hops to its last one: each in turns clockwise from the rotor's
-    mark, with the time at which it ends."""
+    """Resting positions before the ball hops to the last one: turns clockwise from the rotor's mark, and the
+    time of the hop."""
     lift_s: float = 0.0
-    """The time at which the dealer removes the ball."""
+    """Time at which the dealer removes the ball."""
     begin_s: float = 0.0
     end_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class Sensed:
-    """The sensors' readings, and the genuine pulses among them."""
+    """The sensors' readings, with the pulses that the ball caused."""
 
     readings: list[AnyReading]
     pulses_s: list[tuple[float, int]]
-    """The time and beam of each reported pulse that the ball caused."""
+    """Time and beam of each reported pulse that the ball caused."""
 
 
 def sense(rng: Random, wheel: Wheel, optics: Optics, play: Play, faults: Faults) -> Sensed:
-    """Return the readings of a wheel's sensors for a spin, in order of time."""
+    """Return the readings of a wheel's sensors for one spin, in order of time."""
     pulses = [
         (t_s, beam) for t_s, beam in _pulses(rng, wheel, optics, play, faults) if not _hidden(faults, t_s)
     ]
@@ -173,7 +173,7 @@ def _reads(rng: Random, wheel: Wheel, play: Play, faults: Faults) -> Iterable[fl
         return
     for leg in play.fall.legs:
         if leg.where == "rotor":
-            # The ball hops over the frets and is detected only while it is down.
+            # The reader detects the ball only while it is down between two hops over the frets.
             yield from (t_s for t_s in leg.passes(place) if rng.random() < 0.5)
     since_s = play.fall.settle_s
     for behind, until_s in (*play.rests, (play.fall.behind, play.lift_s)):

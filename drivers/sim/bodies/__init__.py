@@ -1,1 +1,1 @@
-"""Dice as rigid bodies: how they are thrown, how an engine moves them, and what sensors observe."""
+"""Dice as rigid bodies: their release, their motion in a physics engine, and the sensors' readings."""

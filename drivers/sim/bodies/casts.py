@@ -1,7 +1,7 @@
-"""The input of the physics engine: how dice leave the hand, and the table on which they are thrown.
+"""Random input for the physics engine: the dice's release, and the table.
 
-Units are metres, seconds, kilograms and radians, as in the engine. x runs towards the wall at which the dice
-are thrown, y across the table, z up from the felt.
+Units are metres, seconds, kilograms and radians, as in the engine. x runs towards the target wall, y across
+the table, z up from the felt.
 """
 
 import math
@@ -15,7 +15,7 @@ Vector = tuple[float, float, float]
 Quaternion = tuple[float, float, float, float]
 """w, x, y, z."""
 RELIEFS_MM = (0.0, 0.0, 3.0, 6.0, 9.0, 12.0, 15.0)
-"""Heights of the wall's rubber pyramids; a plain board (0) is drawn twice as often as each of them."""
+"""Heights of the wall's rubber pyramids; a plain board (0) is twice as likely as each other height."""
 G = 9.81
 MIN_GAP_M, MAX_GAP_M = 0.0005, 0.03
 """Range of a near miss's distance from the wall."""
@@ -26,8 +26,8 @@ TRIES = 8
 
 
 class UnsettledError(Exception):
-    """Raised if a throw must be drawn again: it did not settle in time, was not of its kind, or gained
-    energy."""
+    """Raised if a throw did not settle in time, is not of its kind, or gained energy; the caller draws
+    again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +47,9 @@ class Body:
     orientation: Quaternion
     speed: Vector
     spin: Vector
-    """Angular velocity (rad/s), along the table's axes."""
+    """Angular velocity (rad/s) about the table's axes."""
     released_s: float = 0.0
-    """The time at which the die leaves the hand. In the engine it flies freely even before that, but this
+    """Time at which the die leaves the hand. The engine's die also flies freely before this time, but that
     part is not recorded."""
 
 
@@ -75,14 +75,14 @@ class Cast:
 
 
 CHIP_RADIUS_M, CHIP_M = 0.0195, 0.0033
-"""A casino chip."""
+"""Radius and thickness of a casino chip."""
 
 
 def draw(kind: Kind, seed: str, *, relief_mm: float | None = None, die_mm: float = 19.0) -> Cast:
-    """Draw a throw of a kind; the same seed gives the same throw.
+    """Draw a throw of a kind; the same seed produces the same throw.
 
-    Felt on a rubber underlay, boards and pyramid rubber have not been measured, so their friction and
-    restitution are drawn from ranges wide enough for new and worn material.
+    Friction and restitution of felt on rubber, boards and pyramid rubber have not been measured. They are
+    drawn from ranges wide enough for new and worn material.
     """
     rng = Random(f"{kind} {seed}")  # noqa: S311 - a reproducible simulation, not a secret
     relief = rng.choice(RELIEFS_MM) if relief_mm is None else relief_mm
@@ -112,7 +112,7 @@ def draw(kind: Kind, seed: str, *, relief_mm: float | None = None, die_mm: float
 
 @dataclass(frozen=True, slots=True)
 class _Hand:
-    """The hand at the release."""
+    """State of the hand at the release."""
 
     rng: Random
     die_m: float
@@ -157,7 +157,7 @@ _LANDS: dict[str, tuple[float, float]] = {
     "near_miss": (0.35, 0.7),
     "hard": (0.9, 1.15),
 }
-"""The point where the dice first land, as a fraction of the distance to the wall, by kind."""
+"""Distance of the first landing, as a fraction of the distance to the wall, by kind."""
 
 
 def _spin(kind: Kind, rng: Random) -> Vector:
@@ -194,7 +194,7 @@ def _draw_held(kind: Kind, hand: _Hand) -> tuple[Body, Body]:
 
 
 def _one_hand(hand: _Hand) -> tuple[Body, Body]:
-    """Return two dice shaken in one hand: close to each other, with independent orientation and spin."""
+    """Return two dice from one hand: close to each other, with independent orientation and spin."""
     rng = hand.rng
     heading = rng.uniform(0, 2 * math.pi)
     reach = rng.uniform(0.95, 1.6) * hand.die_m
@@ -236,7 +236,7 @@ def _draw_apart(hand: _Hand) -> tuple[Body, Body]:
 
 
 def _draw_meeting(hand: _Hand) -> tuple[Body, Body]:
-    """Return two dice aimed at the same point of the wall, which meet there or just before or after it."""
+    """Return two dice aimed at the same point of the wall, where they meet at about the same time."""
     rng, (x, y, z) = hand.rng, hand.place
     meet_y, late = rng.uniform(0.25, 0.85), rng.gauss(0, 0.015)
     strength, arrives_s = hand.speed[0], (3.6 - x) / hand.speed[0]
@@ -257,7 +257,7 @@ def _draw_meeting(hand: _Hand) -> tuple[Body, Body]:
 
 
 def _released_later(body: Body, other: Body, lag_s: float, die_m: float) -> Body:
-    """Return a die released `lag_s` later, or at once if its earlier path would meet the felt or the other
+    """Return a die released after `lag_s`, or at time 0 if its earlier path would meet the felt or the other
     die."""
     before = before_release(replace(body, released_s=lag_s))
     free = before.place[2] > die_m and math.dist(before.place, other.place) > 1.8 * die_m
@@ -265,7 +265,7 @@ def _released_later(body: Body, other: Body, lag_s: float, die_m: float) -> Body
 
 
 def before_release(body: Body) -> Body:
-    """Return the state at time 0 from which free flight leads to the die's state at its release."""
+    """Return the state at time 0 that leads, in free flight, to the state at the release."""
     lead_s = body.released_s
     x, y, z = (p - v * lead_s for p, v in zip(body.place, body.speed, strict=True))
     speed = (body.speed[0], body.speed[1], body.speed[2] + G * lead_s)

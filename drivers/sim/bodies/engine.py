@@ -1,7 +1,7 @@
 """Throws in MuJoCo: two cubes, felt, chips, and walls of boards or pyramid rubber.
 
-Contacts are damped springs. Their stiffness follows from the duration of an impact, their damping from the
-restitution (MuJoCo's direct `solref`); the time step is short enough to resolve an impact.
+Contacts are damped springs. An impact's duration determines the stiffness, and the restitution determines the
+damping (MuJoCo's direct `solref`). The time step is short enough to resolve an impact.
 """
 
 import math
@@ -36,17 +36,17 @@ from drivers.sim.bodies.recording import STILL_MM_S, STILL_RAD_S, THUMP_HEARD_MM
 STEP_S = 0.0002
 POSE_STEPS = 3
 LEAP_S = 0.0012
-"""Time step in free flight, when a die can't touch anything."""
+"""Time step in free flight, far from any object."""
 MAX_THROW_S = 4.0
 STILL_S = 0.08
-"""A throw is over once both dice have been still for this long."""
+"""Time for which both dice must be still at the end of a throw."""
 RAIL_WIDE_M = 0.06
 ENERGY_SLACK = 1.01
-"""Maximum ratio of the dice's energy after an impact to that before. It exceeds 1, because a die pressed so
-deep into the rubber that it is pushed from both sides may come out faster.
+"""Maximum ratio of the dice's energy after an impact to that before. The ratio exceeds 1 because deep rubber
+pushes a die from both sides, and the die may come out faster.
 """
 _OFF_WALL = {"left": (0, 1), "right": (0, -1), "front": (1, 1), "back": (1, -1)}
-"""The axis and direction in which each wall pushes."""
+"""Axis and direction of each wall's push."""
 
 
 def solref(surface: Surface) -> tuple[float, float]:
@@ -62,12 +62,12 @@ def solref(surface: Surface) -> tuple[float, float]:
 
 
 def _pitch_m(relief_mm: float) -> float:
-    """Return the width of a pyramid's square base: at least 1.8 times its height."""
+    """Return the width of a pyramid's square base, at least 1.8 times the pyramid's height."""
     return max(0.016, 0.0018 * relief_mm)
 
 
 class _Shape(NamedTuple):
-    """The parameters of a model; the surfaces and the positions of the chips are set later."""
+    """Parameters of a model; the surfaces and the chips' positions are set later."""
 
     length: float
     width: float
@@ -162,8 +162,10 @@ class _Table:
         mujoco.mj_setConst(self.model, self.data)
 
     def touches_matter(self) -> bool:
-        """Return whether a die, before the next pose, may touch anything but felt, or may land so near a wall
-        that its sensor detects the landing.
+        """Return whether contacts matter before the next pose.
+
+        They do if a die may touch anything except felt, or may land where a wall's sensor detects the
+        landing.
         """
         cast = self.cast
         if cast.length_m == ENDLESS_M or cast.chips:
@@ -177,9 +179,9 @@ class _Table:
 
 
 def thrown(kind: Kind, seed: str, *, relief_mm: float | None = None, die_mm: float = 19.0) -> Flight:
-    """Draw a throw of a kind and simulate it; the same seed gives the same flight.
+    """Draw a throw of a kind and simulate it; the same seed produces the same flight.
 
-    Raises UnsettledError if none of eight draws settled and was of this kind.
+    Raises UnsettledError if none of eight draws settles and is of this kind.
     """
     for attempt in range(TRIES):
         cast = draw(kind, f"{seed}/{attempt}", relief_mm=relief_mm, die_mm=die_mm)
@@ -193,9 +195,9 @@ def thrown(kind: Kind, seed: str, *, relief_mm: float | None = None, die_mm: flo
 
 
 def recorded(cast: Cast) -> Recorder:
-    """Simulate a cast in the way that its kind requires, until the dice are at rest or the time is over.
+    """Simulate a cast as its kind requires, until the dice are at rest or the time is over.
 
-    Raises UnsettledError if the dice gained energy or the throw was not of its kind.
+    Raises UnsettledError if the dice gain energy or the throw is not of its kind.
     """
     match cast.kind:
         case "near_miss":
@@ -207,7 +209,7 @@ def recorded(cast: Cast) -> Recorder:
 
 
 def _just_short(cast: Cast) -> Recorder:
-    """Simulate a throw without a far wall, then place the wall just beyond the reach of the dice."""
+    """Simulate a throw without a far wall; then place the wall just beyond the reach of the dice."""
     recorder = simulate(replace(cast, length_m=ENDLESS_M))
     wall_m = max(recorder.reach_m(die) for die in (0, 1)) + near_miss_m(cast)
     if recorder.with_wall_at(cast, wall_m).flight().off_us != (None, None):
@@ -216,8 +218,7 @@ def _just_short(cast: Cast) -> Recorder:
 
 
 def _between_reaches(cast: Cast) -> Recorder:
-    """Simulate a throw without a far wall, then again with the wall just beyond the reach of one die and
-    within that of the other."""
+    """Simulate a throw without a far wall, and again with a wall that only one of the dice reaches."""
     free = simulate(replace(cast, length_m=ENDLESS_M))
     reaches = sorted(free.reach_m(die) for die in (0, 1))
     wall_m = reaches[0] + near_miss_m(cast)
@@ -233,7 +234,7 @@ def _between_reaches(cast: Cast) -> Recorder:
 
 
 def simulate(cast: Cast) -> Recorder:
-    """Simulate a cast until the dice are at rest or off the table, but at most for `MAX_THROW_S`."""
+    """Simulate a cast until the dice are at rest or off the table, for at most `MAX_THROW_S`."""
     table = _Table(cast)
     model, data = table.model, table.data
     for i, body in enumerate(before_release(body) for body in cast.bodies):
@@ -287,7 +288,7 @@ def _are_still(qvel: Floats, gone: list[bool]) -> bool:
 
 
 def _is_in_free_flight(cast: Cast, qpos: Floats, qvel: Floats) -> bool:
-    """Return whether no die can touch anything within LEAP_S."""
+    """Return whether no die can touch an object within LEAP_S."""
     reach = 0.9 * cast.die_m
     for i in (0, 1):
         x, y, z = qpos[7 * i : 7 * i + 3]
@@ -312,7 +313,7 @@ def _energy_j(cast: Cast, data: mujoco.MjData) -> float:
 
 
 def _fly_freely(data: mujoco.MjData) -> None:
-    """Advance both dice by LEAP_S in free flight: a cube rotates uniformly about a fixed axis."""
+    """Advance both dice by LEAP_S in free flight, in which a cube rotates uniformly about a fixed axis."""
     for i in (0, 1):
         place, speed = data.qpos[7 * i : 7 * i + 3], data.qvel[6 * i : 6 * i + 3]
         place += speed * LEAP_S
@@ -327,7 +328,7 @@ def _fly_freely(data: mujoco.MjData) -> None:
 def _bears(frame: Floats, pressed: Floats) -> bool:
     """Return whether a wall's top supports a die: the force, friction included, is more upward than outward.
 
-    A die that flies against the top edge is knocked back, which counts as an impact on the wall itself.
+    An impact on the top edge from the side counts as an impact on the wall's face.
     """
     force = pressed @ frame.reshape(3, 3)
     return abs(float(force[2])) > math.hypot(float(force[0]), float(force[1]))
@@ -353,7 +354,7 @@ def _contacts(table: _Table, recorder: Recorder, t_us: int, *, support: bool) ->
                 continue
             # The frame's first axis points from the first shape to the second.
             outward = frames[index][:3] * (1 if side else -1)
-            # A die is squeezed between two pyramids; only the force away from the wall counts.
+            # Two pyramids squeeze a die from both sides; only the force away from the wall counts.
             across, sign = _OFF_WALL.get(thing, (0, 0))
             recorder.contact(
                 t_us, die, thing, place, force * (sign * float(outward[across]) if sign else 1.0)

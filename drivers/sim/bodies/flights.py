@@ -1,4 +1,4 @@
-"""The motion of two dice in one throw, as computed by an engine, and the throws shipped with the product."""
+"""The computed motion of two dice in one throw, and the throws shipped with the product."""
 
 import math
 import zlib
@@ -29,21 +29,20 @@ Kind = Literal[
     "chips",
     "hard",
 ]
-"""The kind of throw."""
 END_WALLS: tuple[Wall, ...] = ("left", "right")
 FLAT_DEG = 4.0
-"""A die tilted by less than this lies flat; felt yields by a degree or two under an edge."""
+"""Tilt below which a die lies flat; felt yields by a degree or two under an edge."""
 
 
 class Track(msgspec.Struct, frozen=True, array_like=True):
-    """The track of a die's centre, seen from above: timed points with linear motion in between."""
+    """Track of a die's centre, seen from above: timed points with linear motion in between."""
 
     t_us: tuple[int, ...]
     x_mm: tuple[float, ...]
     y_mm: tuple[float, ...]
 
     def at(self, t_us: float) -> Place:
-        """Return the position at a time; before the first point and after the last the die is at rest."""
+        """Return the position at a time; the die is at rest before the first point and after the last."""
         after = bisect_right(self.t_us, t_us)
         if after == 0:
             return self.x_mm[0], self.y_mm[0]
@@ -58,18 +57,18 @@ class Track(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Touch(msgspec.Struct, frozen=True, array_like=True):
-    """A die's contact with a wall, until the die is clear of the wall again."""
+    """A die's contact with a wall, which lasts until the die is clear of the wall."""
 
     t_us: int
     die: int
-    """The index of the die, 0 or 1."""
+    """Index of the die, 0 or 1."""
     wall: Wall
     along_mm: float
     impulse_mns: float
 
 
 class Thump(msgspec.Struct, frozen=True, array_like=True):
-    """The landing of a die on the felt within a hand's breadth of a wall."""
+    """The landing of a die on the felt within 9 cm of a wall."""
 
     t_us: int
     die: int
@@ -80,16 +79,16 @@ class Thump(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Stay(msgspec.Struct, frozen=True, array_like=True):
-    """A period in which a die lay still; the last one of each die shows how it finally lies."""
+    """A period in which a die lies still; the last stay of a die is its final one."""
 
     begin_us: int
     die: int
     face: Face
-    """The face that is nearest to pointing up."""
+    """Face that is nearest to pointing up."""
     tilt_deg: float
     on: Surface
     sides: tuple[Face, ...] = ()
-    """The faces on which a die that is not flat rests."""
+    """Faces on which a leaning die rests."""
 
 
 class Flight(msgspec.Struct, frozen=True, array_like=True):
@@ -97,7 +96,7 @@ class Flight(msgspec.Struct, frozen=True, array_like=True):
 
     kind: Kind
     seed: str
-    """The seed from which the throw was drawn; with it the engine reproduces the same flight."""
+    """Seed of the throw, from which the engine reproduces the flight."""
     length_mm: float
     width_mm: float
     die_mm: float
@@ -109,26 +108,27 @@ class Flight(msgspec.Struct, frozen=True, array_like=True):
     thumps: tuple[Thump, ...]
     stays: tuple[Stay, ...]
     off_us: tuple[int | None, int | None]
-    """The time at which each die left the table; None if it did not."""
+    """Time at which each die left the table; None for a die that stayed on it."""
     closest_mm: tuple[float, float]
     """Minimum distance of each die's centre from the right wall, minus half an edge; negative within the
     relief."""
     gap_mm: tuple[float, float]
     """Minimum distance between each die's nearest corner and the right wall's face."""
     met_us: tuple[int, ...]
-    """The times at which the dice struck each other."""
+    """Times at which the dice struck each other."""
     rims: tuple[Touch, ...] = ()
-    """Contacts with the top of an end wall, which sensors can't distinguish from contacts with its face."""
+    """Contacts with the top of an end wall, which sensors cannot distinguish from contacts with its face."""
 
     def strikes(self, die: int | None = None) -> list[Touch]:
-        """Return the contacts of both dice, or of one, with the ends of the table (C34-INV-2ii), in order."""
+        """Return the contacts of a die (None: both dice) with the ends of the table (C34-INV-2ii), in
+        order."""
         ends = [touch for touch in self.touches if touch.wall in END_WALLS]
         found = [touch for touch in (*ends, *self.rims) if die is None or touch.die == die]
         return sorted(found, key=lambda touch: touch.t_us)
 
     @property
     def end_us(self) -> int:
-        """The time from which both dice are still or off the table."""
+        """Time from which each die is still or off the table."""
         ends = [stay.begin_us for stay in self.stays] + [off for off in self.off_us if off is not None]
         return max(*ends, *self.released_us)
 
@@ -138,7 +138,7 @@ class Flight(msgspec.Struct, frozen=True, array_like=True):
         return all(self.off_us[die] is not None or self.last_stay(die) is not None for die in (0, 1))
 
     def last_stay(self, die: int) -> Stay | None:
-        """Return a die's final stay; None if it left the table or never lay still."""
+        """Return a die's final stay; None if the die left the table or never lay still."""
         own = [stay for stay in self.stays if stay.die == die]
         return own[-1] if own and self.off_us[die] is None else None
 
@@ -149,15 +149,15 @@ class Flight(msgspec.Struct, frozen=True, array_like=True):
 
 FILE_NAME = "flights.zlib"
 TICK_US = 200
-"""The resolution of packed times."""
+"""Resolution of packed times."""
 RELIEF_MM = 12.0
-"""The relief of the walls if a table's file does not state it."""
+"""Relief of the walls if a table's file does not state it."""
 _PACKED = list[tuple[list[int], list[int], list[int]]]
 _decode = msgspec.msgpack.Decoder(list[tuple[Flight, _PACKED]]).decode
 
 
 def pack(flights: Sequence[Flight]) -> bytes:
-    """Pack flights into the bytes of a file of flights."""
+    """Return the packed bytes of a file of flights."""
     rows = []
     for flight in flights:
         tracks = [
@@ -184,7 +184,7 @@ def unpack(data: bytes) -> tuple[Flight, ...]:
 
 @cache
 def shipped() -> Mapping[Kind, tuple[Flight, ...]]:
-    """Return the flights that are shipped with the product, by kind."""
+    """Return the shipped flights by kind."""
     found: dict[Kind, list[Flight]] = {}
     for flight in unpack((resources.files("drivers.sim.bodies") / FILE_NAME).read_bytes()):
         found.setdefault(flight.kind, []).append(flight)
@@ -192,8 +192,7 @@ def shipped() -> Mapping[Kind, tuple[Flight, ...]]:
 
 
 def fits(table: DiceTable) -> bool:
-    """Return whether the shipped flights can be played at a table, which must have the same length, width and
-    size of dice."""
+    """Return whether the shipped flights have the table's length, width and size of dice."""
     flight = next(iter(shipped().values()))[0]
     return (
         abs(flight.length_mm - table.length_mm) < 1

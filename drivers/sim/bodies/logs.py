@@ -1,4 +1,4 @@
-"""A session of rigid-body throws at one table: its log, and the ground truth of each throw."""
+"""A session of rigid-body throws at one table, with its log and the ground truth of each throw."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,11 +12,11 @@ from drivers.sim.bodies.watching import Conditions, PhysicalTruth, Watch
 from drivers.sim.scenes import Feed, Scene, in_order_of_arrival
 
 PAUSE_US = 2_000_000
-"""Pause between the collection of the dice and the start of the next throw."""
+"""Pause between the collection of the dice and the next throw."""
 
 
 class ThrowLog(msgspec.Struct, frozen=True, kw_only=True):
-    """A series of throws at one table, observed under the same conditions."""
+    """A series of throws at one table under the same conditions."""
 
     table: DiceTable
     name: str
@@ -41,7 +41,7 @@ class ThrowLog(msgspec.Struct, frozen=True, kw_only=True):
         return b"\n".join([encode(header), *(encode(reading) for _, reading in self.feed)]) + b"\n"
 
     def write(self, folder: Path) -> Path:
-        """Write the log and its truth file into a folder; return the log's path."""
+        """Write the log and its truth file to a folder; return the log's path."""
         folder.mkdir(parents=True, exist_ok=True)
         path = folder / f"{self.name}.jsonl"
         path.write_bytes(self.log())
@@ -58,7 +58,7 @@ def observe(
     conditions: Conditions,
     rules: str = "craps-12-034",
 ) -> ThrowLog:
-    """Observe flights one after another; the same name, flights and conditions give the same session."""
+    """Observe successive flights; the same name, flights and conditions produce the same session."""
     rng = Random(f"{name} {conditions}")  # noqa: S311 - a reproducible simulation, not a secret
     feed: Feed = []
     truths: list[PhysicalTruth] = []

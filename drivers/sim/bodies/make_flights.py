@@ -1,6 +1,6 @@
 """Compute the shipped throws: `python -m drivers.sim.bodies.make_flights [--seed S] [--throws N]`.
 
-Needs the extra `physics`. The same seed and the same release of the engine give the same throws.
+Needs the extra `physics`. The same seed and the same release of the engine produce the same throws.
 """
 
 import argparse
@@ -27,14 +27,14 @@ WEIGHTS: dict[Kind, int] = {
     "near_miss": 3,
     "near_miss_one_hit": 1,
 }
-"""Weights of the kinds: roughly as people throw, with more of the throws that are hard to judge."""
+"""Weights by kind, close to people's habits, with more of the throws that are hard to judge."""
 RELIEFS_MM = (0.0, 6.0, 12.0)
-"""The wall reliefs for which throws are computed; a session uses the one nearest to its table's."""
+"""Wall reliefs of the computed throws; a session uses the relief nearest to its table's."""
 Draw = tuple[Kind, str, float]
 
 
 def draws(seed: int, throws: int) -> Iterator[Draw]:
-    """Yield the throws to compute: about `throws`, distributed over kinds and reliefs."""
+    """Yield about `throws` throws to compute, distributed over kinds and reliefs."""
     total = sum(WEIGHTS.values()) * len(RELIEFS_MM)
     for kind, weight in WEIGHTS.items():
         for relief in RELIEFS_MM:
@@ -43,7 +43,7 @@ def draws(seed: int, throws: int) -> Iterator[Draw]:
 
 
 def make(draw: Draw) -> Flight | None:
-    """Simulate one throw; return None if it does not settle."""
+    """Simulate one throw; return None if the throw does not settle."""
     kind, seed, relief = draw
     try:
         return engine.thrown(kind, seed, relief_mm=relief)

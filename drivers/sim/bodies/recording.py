@@ -1,4 +1,4 @@
-"""Converts the poses and contacts of an engine's steps to a flight, the ground truth of a throw."""
+"""Converts an engine's poses and contacts to a flight."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -17,29 +17,31 @@ NORMALS = np.array([[1, 0, 0], [0, 1, 0], [0, 0, 1], [0, 0, -1], [0, -1, 0], [-1
 """Outward normals of a die's faces 1 to 6; opposite faces add up to seven."""
 CORNERS = np.array([[i, j, k] for i in (-0.5, 0.5) for j in (-0.5, 0.5) for k in (-0.5, 0.5)])
 STILL_MM_S, STILL_RAD_S = 6.0, 0.6
-"""A die slower than this counts as still."""
+"""Speeds below which a die counts as still."""
 STAY_US = 60_000
 IMPACT_US = 3_000
-"""The impulses within this time add up to one impact; a die that leans or slides causes many small ones."""
+"""Time within which impulses add up to one impact; a leaning or sliding die causes many small impulses."""
 MIN_CLEAR_US = 4_000
-"""A die that returns to a wall after being clear of it for this long has struck it a second time."""
+"""Time clear of a wall after which the die's next contact is a second strike."""
 THUMP_HEARD_MM, THUMP_MNS = 90.0, 5.0
-"""Impacts on the felt that are softer or farther from a wall than this do not reach the wall's sensor."""
+"""Maximum distance from a wall, and minimum impulse, of a landing that the wall's sensor detects."""
 RIM_MM = 5.0
-"""A contact with a wall's top counts as one with the end wall if it is beyond the table's end, or at most
-this far inside it."""
+"""Maximum distance inside the table's end at which a contact with a wall's top counts as a contact with the
+end wall."""
 MIN_BEHIND_M, MIN_AHEAD_M = 0.1, 0.6
-"""Minimum distances of the hand from the wall behind it and from the wall at which it throws."""
+"""Minimum distances of the hand from the wall behind it and from the wall ahead."""
 ERROR_MM = 0.15
 """Maximum error of a thinned track."""
 Thing = str
-"""What a die can touch: felt, left, right, front, back (the walls), rail (a wall's top), die, chips."""
+"""An object that a die can touch: felt, left, right, front, back (the walls), rail (a wall's top), die,
+chips."""
 WALLS = ("left", "right", "front", "back")
 
 
 @dataclass(slots=True)
 class Contact:
-    """A die's continuous contact with a thing: its hardest impact, and the time at which that one began."""
+    """A die's continuous contact with an object; `hardest_us` and `hardest_mns` describe its hardest
+    impact."""
 
     die: int
     thing: Thing
@@ -63,15 +65,15 @@ class Contact:
 
 @dataclass(slots=True)
 class Recorder:
-    """Records an engine's steps; `flight` converts them to a flight."""
+    """Recorder of an engine's steps, which `flight` converts to a flight."""
 
     cast: Cast
     t_us: list[int] = field(default_factory=list)
     poses: list[tuple[Floats, Floats]] = field(default_factory=list)
-    """Centres (2, 3) in metres, and axes (2, 3, 3) whose columns are the dice's own axes."""
+    """Centres (2, 3) in metres, and axes (2, 3, 3) whose columns are the dice's axes."""
     contacts: list[Contact] = field(default_factory=list)
     supports: list[tuple[int, int, Thing, Floats]] = field(default_factory=list)
-    """What supports a die at rest: time, die, thing, and the unit vector from the thing into the die."""
+    """Support of a die at rest: time, die, object, and the unit vector from the object into the die."""
     _open: dict[tuple[int, Thing], Contact] = field(default_factory=dict)
 
     def pose(self, t_us: int, centres: Floats, axes: Floats) -> None:
@@ -80,7 +82,7 @@ class Recorder:
         self.poses.append((centres.copy(), axes.copy()))
 
     def contact(self, t_us: int, die: int, thing: Thing, place_m: Sequence[float], impulse_ns: float) -> None:
-        """Record a die's contact with a thing, and the impulse of this step (newton-seconds)."""
+        """Record a die's contact with an object and the impulse of this step (newton-seconds)."""
         contact = self._open.get((die, thing))
         if contact is None or t_us - contact.end_us > MIN_CLEAR_US:
             contact = Contact(die, thing, t_us, t_us, 0.0, (0.0, 0.0), t_us)
@@ -89,20 +91,20 @@ class Recorder:
         contact.add(t_us, place_m, impulse_ns)
 
     def supported(self, t_us: int, die: int, thing: Thing, outward: Floats) -> None:
-        """Record what supports a die; only the latest supports during a stay count."""
+        """Record a die's support; only the latest supports of a stay count."""
         self.supports.append((t_us, die, thing, outward))
 
     def reach_m(self, die: int) -> float:
-        """Return the maximum x that any corner of a die reached."""
+        """Return the maximum x of all corners of a die."""
         return max(
             float(centres[die, 0] + self.cast.die_m / 2 * np.abs(axes[die, 0]).sum())
             for centres, axes in self.poses
         )
 
     def with_wall_at(self, cast: Cast, wall_m: float) -> "Recorder":
-        """Shift this recording so that `wall_m` becomes the right wall of the cast's table, and return it.
+        """Shift this recording until `wall_m` is the right wall of the cast's table; return this recorder.
 
-        Raises UnsettledError if the hand would then be too close to a wall.
+        Raises UnsettledError if the hand is too close to a wall after the shift.
         """
         by_m = cast.length_m - wall_m
         if not MIN_BEHIND_M < cast.bodies[0].place[0] + by_m < cast.length_m - MIN_AHEAD_M:
@@ -272,7 +274,7 @@ class Recorder:
 
 
 def thin_track(t_us: NDArray[np.int64], xs: Floats, ys: Floats, error_mm: float = ERROR_MM) -> Track:
-    """Return a track with few points that deviates from these samples by at most `error_mm`.
+    """Return a track with few points that deviates from the samples by at most `error_mm`.
 
     Seen from above, a die in the air moves linearly, so a second of flight needs only a few dozen points. The
     method is that of Douglas and Peucker (1973), with the distance measured at equal times.

@@ -24,35 +24,38 @@ from drivers.sim.bodies.flights import END_WALLS, FLAT_DEG, Flight, Place, Stay
 from drivers.sim.scenes import CAMERA, Feed, Truth, Verdict, in_order_of_arrival, with_camera_lag
 
 Why = Literal["brushed", "rim", "band", "names", "leaning", "hidden", "zone_edge"]
-"""Why a review is as correct as the verdict, in this order: a die touched the wall too softly to be detected
-for certain; a die struck the top of an end wall; a die missed the wall by so little that the position of its
-centre does not decide; the camera may have swapped the dice's names when they met, and the verdict depends on
-that; a die leans; a die was hidden at a decisive time; a die lies across a zone's edge."""
+"""Why a review is as correct as the verdict.
+
+`brushed`: a die touched the wall too softly for certain detection. `rim`: a die struck the top of an end
+wall. `band`: the position of a die's centre does not show whether the die touched the wall. `names`: the
+camera may have swapped the dice's names at a meeting, and the verdict depends on the names. `leaning`: a die
+leans. `hidden`: a die was hidden at a decisive time. `zone_edge`: a die lies across a zone's edge.
+"""
 IN_DOUBT_AT_THE_WALL = frozenset[Why](("brushed", "rim", "band", "names", "hidden"))
 
 COUNTS_PER_MNS = 40.0
-"""Peak of a wall sensor (counts) per impulse (mN s); a 9 g die that strikes at 2 m/s is near the top of the
+"""Peak of a wall sensor (counts) per impulse (mN s); the impact of a 9 g die at 2 m/s is near the top of the
 range."""
 TOP_COUNTS, THRESHOLD_COUNTS = 1000.0, 60.0
 LOUDNESS = (0.75, 1.3)
-"""Range of the factor by which the peaks of equal impacts differ along a wall."""
+"""Range of the factor between the peaks of equal impacts along a wall."""
 SURELY_HEARD_MNS = THRESHOLD_COUNTS / COUNTS_PER_MNS / LOUDNESS[0]
-"""An impact of at least this impulse is detected at any position along a wall."""
+"""Minimum impulse that the sensor detects at any position along a wall."""
 THUMP_COUPLING, THUMP_DECAY_MM = 0.08, 40.0
-"""Fraction of an impact on the felt, at the foot of a wall, that reaches the wall's sensor, and the distance
+"""Fraction of an impact on the felt at the foot of a wall that reaches the wall's sensor, and the distance
 over which the fraction decays to 1/e.
 """
 MEETING_MM = 25.0
-"""A tracker may confuse dice that are closer together than this."""
+"""Distance between the dice below which a tracker may confuse them."""
 CUBE_BAND = (3**0.5 - 1) / 2
-"""The centre of a cube that touches a wall is half an edge away from it, plus at most this fraction of the
-edge."""
+"""A cube that touches a wall has its centre half an edge plus at most this fraction of an edge from the
+wall."""
 MIN_SEEN_MOVE_MM = 1.0
 STILL_FRAMES_US = 95_000
 
 
 class Conditions(msgspec.Struct, frozen=True, kw_only=True):
-    """The quality of the sensors. The names of the fields are part of random seeds and must not change."""
+    """Quality of the sensors. The fields' names are part of random seeds and must not change."""
 
     fps: float = 90.0
     noise_mm: float = 2.0
@@ -60,13 +63,13 @@ class Conditions(msgspec.Struct, frozen=True, kw_only=True):
     reports_error: bool = False
     """Whether the camera reports the error of each position (`error_mm`)."""
     drops: float = 0.01
-    """Fraction of frames that are lost."""
+    """Fraction of lost frames."""
     exchanges: float = 0.0
-    """Probability that the camera swaps the dice's names when they meet."""
+    """Probability that the camera swaps the dice's names at a meeting."""
     hides: float = 0.04
     """Probability that a die is hidden for a moment during a throw."""
     knocks: float = 0.08
-    """Probability that a knock on the rail is detected during a throw."""
+    """Probability that a sensor detects a knock on the rail during a throw."""
 
 
 class PhysicalTruth(msgspec.Struct, frozen=True, kw_only=True):
@@ -75,11 +78,11 @@ class PhysicalTruth(msgspec.Struct, frozen=True, kw_only=True):
     kind: str
     t0: int
     faces: tuple[int, ...]
-    """The faces, by the camera's final names of the dice."""
+    """Faces by the camera's final names of the dice."""
     verdict: Literal["valid", "no_roll"]
     reasons: tuple[str, ...]
     hits: tuple[tuple[float, ...], tuple[float, ...]]
-    """For each die, in the order of the flight: the seconds after `t0` at which it touched an end wall."""
+    """For each die of the flight, the seconds after `t0` at which it touched an end wall."""
     impulse_mns: tuple[float, float]
     """Each die's hardest impact on an end wall."""
     closest_mm: tuple[float, float]
@@ -92,7 +95,7 @@ class PhysicalTruth(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Watch:
-    """One flight as observed at one table: its `truth`, and the readings in `feed`."""
+    """One flight as observed at one table: the readings in `feed`, and the ground truth in `truth`."""
 
     def __init__(
         self,
@@ -104,7 +107,7 @@ class Watch:
         *,
         rightward: bool = True,
     ) -> None:
-        """Draw when a die is hidden, when a knock occurs, and when the camera swaps the dice's names."""
+        """Draw the period of a hidden die, the time of a knock, and the swaps of the dice's names."""
         self.flight = flight
         self.table = table
         self.rng = rng
@@ -126,7 +129,7 @@ class Watch:
 
     @property
     def truth(self) -> PhysicalTruth:
-        """The ground truth of the throw."""
+        """Ground truth of the throw."""
         flight = self.flight
         reasons, sure = self._reasons()
         why = tuple(dict.fromkeys([*sure, *self._doubts()]))
@@ -152,18 +155,18 @@ class Watch:
         )
 
     def scene_truth(self, truth: PhysicalTruth) -> Truth:
-        """Return the truth with the outcomes that may be published."""
+        """Return the ground truth with the outcomes that may be published."""
         verdict: Verdict = "valid" if truth.verdict == "valid" else "void"
         allowed: tuple[Verdict, ...] = (verdict, "review") if truth.undecidable else (verdict,)
         dice = (truth.faces[0], truth.faces[1]) if len(truth.faces) == 2 else None
         optional_causes = ["no_wall_hit"] if truth.undecidable and truth.reasons else []
         if "zone_edge" in truth.why:
-            # Whether a die lies inside the zone is open to judgement if it lies across the zone's edge.
+            # Either ruling is acceptable for a die across the zone's edge.
             allowed = ("valid", "void", "review") if verdict == "valid" else ("void", "review")
             optional_causes += ["on_bank", "in_cup"]
         reasons = truth.reasons
         if IN_DOUBT_AT_THE_WALL & {*truth.why} and {*reasons} - {"no_wall_hit"}:
-            # The throw is void for another reason anyway; a miss that nobody could see need not be listed.
+            # The throw is void for a different reason, so a miss that nobody could see is optional.
             reasons = tuple(code for code in reasons if code != "no_wall_hit")
         may_add = tuple(code for code in optional_causes if code not in reasons)
         return Truth(
@@ -176,7 +179,7 @@ class Watch:
         )
 
     def face(self, die: int) -> Face | None:
-        """Return the face that counts: for a die that rests on one side only, the opposite face
+        """Return the face that counts; for a die that rests on one side only, the opposite face
         (C34-PT-1i)."""
         stay = self.flight.last_stay(die)
         if stay is None:
@@ -237,11 +240,12 @@ class Watch:
             yield "hidden"
 
     def _possible_verdicts(self) -> set[bool]:
-        """Return whether both dice seem to have struck, in any combination of swapped names."""
+        """Return the possible answers to "both dice have struck", given possible swaps of the dice's
+        names."""
         moments = sorted(self._meetings)
         touches = self.flight.strikes()
         stories = {(False, False, 0)}
-        """Whether the die of each name has struck, and which die the first name follows."""
+        """Whether the die of each name has struck, and the die that the first name follows."""
         times = [-1, *moments, 1 << 60]
         for begin, end in pairwise(times):
             struck = [any(t.die == die and begin < t.t_us <= end for t in touches) for die in (0, 1)]
@@ -270,7 +274,7 @@ class Watch:
     # --- readings ---
 
     def feed(self) -> Feed:
-        """Return every reading in order of arrival."""
+        """Return all readings in order of arrival."""
         rng = self.rng
         heard = [(r.t + rng.randint(1000, 3000), r) for r in self._impacts()]
         collected_us = self.collected_us
@@ -314,8 +318,8 @@ class Watch:
         return spans
 
     def _stays(self, die: int) -> list[Stay]:
-        """Return the stays that a camera reports: those that are long enough; of successive ones at the same
-        place, only the last."""
+        """Return the stays that a camera reports: long stays, and the last of successive stays at one
+        place."""
         flight = self.flight
         off = flight.off_us[die]
         die_stays = [s for s in flight.stays if s.die == die and (off is None or s.begin_us < off)]
@@ -329,7 +333,7 @@ class Watch:
         return stays
 
     def _leaving_us(self, die: int, stay: Stay) -> int:
-        """Return the time at which the camera sees a die move away from where it lay still."""
+        """Return the time at which the camera sees a die leave its resting place."""
         track = self.flight.tracks[die]
         x, y = track.at(stay.begin_us)
         for t, other_x, other_y in zip(track.t_us, track.x_mm, track.y_mm, strict=True):
@@ -427,7 +431,7 @@ class Watch:
 
 
 def _nearest_moments(flight: Flight) -> Iterator[int]:
-    """Yield the time of closest approach, for each time that the dice come close before both lie still."""
+    """Yield the time of each closest approach of the dice, before both lie still."""
     begin = max(flight.released_us) + 15_000
     end = min(flight.end_us, *(off for off in flight.off_us if off is not None), 1 << 60)
     nearest: tuple[float, int] | None = None
