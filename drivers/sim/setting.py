@@ -63,7 +63,8 @@ def route_by(devices: Mapping[str, DeclaredDevice], own_names: Mapping[str, str]
         own = f"wall-{wall}" if wall else own_names.get(read, "none")
         if len(names) > 1 and own not in names and read not in SHARED:
             raise AmbiguousError(
-                f"{' and '.join(names)} all send {read}; let one device send it, or name one of them {own!r}"
+                f"more than one device sends {read}: {' and '.join(names)}; keep one of them, or name one"
+                f" {own!r}"
             )
 
     def routed(reading: AnyReading) -> AnyReading:

@@ -33,7 +33,7 @@ def test_the_sessions_own_device_name_is_kept_if_several_devices_read_one_kind()
 
 def test_two_devices_that_read_the_same_kind_under_other_names_are_refused() -> None:
     devices = {"east": DeclaredDevice(reads=("die_at",)), "west": DeclaredDevice(reads=("die_at",))}
-    with pytest.raises(AmbiguousError, match="die_at read by east and west"):
+    with pytest.raises(AmbiguousError, match="sends die_at: east and west"):
         route_by(devices, OWN_NAMES)
     settings = replace(load_table("craps"), devices=devices)
     with pytest.raises(UnplayableTableError, match="east and west"):
