@@ -1,7 +1,6 @@
-"""The settlement engine as a service: it applies outcomes and players' requests exactly once, and keeps the
-balances.
+"""The settlement engine as a service.
 
-The games in `controller.settlement` decide the wagers; this package stores their requests and the money in a
-database, and acknowledges a table's outcome only once it is committed. The clock and the source of random
-numbers are passed in.
+The engine applies each outcome and each player's request exactly once, and keeps the players' balances in a
+database. It acknowledges an outcome after committing it. The games in `controller.settlement` decide the
+wagers.
 """

@@ -1,4 +1,6 @@
-"""Requests on accounts: chips, seats and bets. Each has an idempotency key and is carried out only once."""
+"""Players' requests: buy or cash out chips, take a seat, make or change bets. An idempotency key ensures that
+each request takes effect only once.
+"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -22,19 +24,19 @@ from controller.settlement_service.work import Cause, Work, encode
 
 
 class Caller(msgspec.Struct, frozen=True, kw_only=True):
-    """The sender of a request: its token's name and role, and the account that a player's token is for."""
+    """The sender of a request, as stored with its token. `player` is set for the role `player` only."""
 
     name: str
     role: Role
     player: str | None = None
 
     def may_act_for(self, player: str) -> bool:
-        """Whether this caller may bet or change bets for a player."""
+        """Return whether this caller may bet or change bets for a player."""
         return self.role == "staff" or (self.role == "player" and self.player == player)
 
 
 class Done(msgspec.Struct, frozen=True, kw_only=True):
-    """The result of a request: the player's balance in cents afterwards, and the game's lines."""
+    """A granted request: the player's new balance in cents, and the game's lines."""
 
     player: str
     balance: int
@@ -67,7 +69,7 @@ class _Do(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class _Request:
-    """A request that waits for the table's statement, and the function that carries it out afterwards."""
+    """A request that may have to wait for the table's statement; `do` carries it out."""
 
     identity: RequestIdentity
     raw: RawRequest
@@ -75,12 +77,12 @@ class _Request:
 
 
 MAX_BETS = 50
-"""Maximum number of wagers per request: enough for a player's whole layout, and about 30 ms of the engine's
-time."""
+"""Maximum number of wagers per request. A player's whole layout needs fewer; 50 take the engine about 30 ms.
+"""
 
 
 class AccountRequests:
-    """Carries out requests in the engine's transactions."""
+    """Carries out players' requests, each in a transaction of the engine."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
@@ -99,7 +101,7 @@ class AccountRequests:
     def pay(self, identity: RequestIdentity, player: str, cents: int) -> Done:
         """Book chips bought (`cents` above 0) or cashed out (below 0).
 
-        Raises RequestRefused if there is no such account, or if its balance is less than the amount paid out.
+        Raises RequestRefused if the account does not exist or does not contain the amount to be cashed out.
         """
 
         def do(work: Work) -> Done:
@@ -117,7 +119,7 @@ class AccountRequests:
         return self._once(identity, {"do": "pay", "player": player, "cents": cents}, do)
 
     def seat(self, identity: RequestIdentity, table: str, seat: str, player: str) -> Done:
-        """Seat a player, so that what the table reports about this seat applies to the player's account."""
+        """Seat a player. The table's outcomes for this seat then apply to the player's account."""
 
         def do(work: Work) -> Done:
             need_account(work, player)
@@ -139,20 +141,20 @@ class AccountRequests:
     def bet(self, identity: RequestIdentity, table: str, bet: RawRequest) -> Done:
         """Make a bet of the settle contract. Raises RequestRefused with the rule that forbids it.
 
-        The bet waits for the table's statement that bets were still open when this was called; a `late` bet
-        waits for the statement that dealer and boxperson confirmed it while the dice were in motion
-        (C34-MK-1b). The caller's own `confirmed` is ignored.
+        Wait for the table's statement that bets were still open at the time of this call. For a `late` bet,
+        wait for the statement that dealer and boxperson confirmed the bet while the dice were in motion
+        (C34-MK-1b). Ignore a `confirmed` sent by the caller.
         """
         return self._after_statement(self._bet(identity, table, bet), table)
 
     def bets(
         self, identity: RequestIdentity, table: str, bets: Sequence[RawRequest]
     ) -> list[Done | RequestRefused]:
-        """Make bets under one statement of the table, in one transaction; grant or refuse each individually.
+        """Make several bets in one transaction. The table makes one statement for all; each bet is granted or
+        refused individually.
 
-        Each is a separate request under the key `KEY/ID`, so repeating it has no further effect. Raises
-        RequestRefused if two have the same id, if there are too many, or if one is `late`, since late bets
-        must be confirmed individually.
+        Each bet is a separate request with the key `KEY/ID`, and takes effect only once. Raises
+        RequestRefused if two bets have the same id, if there are none or too many, or if one is `late`.
         """
         if len({bet["id"] for bet in bets}) < len(bets):
             raise RequestRefused("BOOK-ID", "two wagers have the same id; give each its own id")
@@ -161,7 +163,7 @@ class AccountRequests:
         if any(bet.get("late") for bet in bets):
             raise RequestRefused(
                 "C34-MK-1b",
-                "a wager made with the dice out is confirmed individually: send it in a separate request",
+                "each wager made with the dice out is confirmed individually; send it in a separate request",
             )
         requests = [
             self._bet(RequestIdentity(identity.caller, f"{identity.key}/{bet['id']}"), table, bet)
@@ -187,8 +189,8 @@ class AccountRequests:
     def change(self, identity: RequestIdentity, table: str, change: RawRequest) -> Done:
         """Change or remove a wager that is up. Raises RequestRefused with the rule that forbids it.
 
-        The change waits for the table's statement as a bet does, since withdrawing a losing stake too late is
-        worth as much as betting too late.
+        A change waits for the table's statement as a bet does. Removing a losing stake after the close would
+        be as profitable as betting after the close.
         """
 
         def do(work: Work, answer: Admitted | NoStatement) -> Done:
@@ -249,12 +251,12 @@ class AccountRequests:
 
     @staticmethod
     def _book(work: Work, table: EnrolledTable, account: str, step: Step) -> Booked:
-        """Apply a request to the book. Raises RequestRefused if the book or the account does not allow it."""
+        """Apply a request to the book. Raises RequestRefused if the rules or the balance do not allow it."""
         try:
             if table.book.cost(step.requests[0]) > work.balance(account):
                 raise RequestRefused(
                     "FUNDS",
-                    f"found a balance of {work.balance(account)} cents, less than the request costs",
+                    f"the balance of {work.balance(account)} cents does not cover this request",
                 )
             booked = table.book.apply(step)
         except UnknownRequest as error:
@@ -270,7 +272,7 @@ class AccountRequests:
         return enrolled
 
     def _after_statement(self, request: "_Request", table: str) -> Done:
-        """Carry out a request once the table has stated that bets were open when the request arrived."""
+        """Ask the table whether bets are open, if the request needs it, and carry out the request."""
         with self._engine.work() as work:
             request, waits = self._needs_statement(work, table, request)
             enrolled = self._engine.table(work, table)
@@ -289,11 +291,10 @@ class AccountRequests:
         return self._once(request.identity, request.raw, do)
 
     def _needs_statement(self, work: Work, table: str, request: "_Request") -> tuple["_Request", bool]:
-        """Return a request, and whether it must wait for the table's statement instead of being answered
-        immediately.
+        """Return the request, and whether it must wait for the table's statement.
 
-        A query about Play commits the position at the table, so Play is tried on the book first, and the
-        table is queried only if the request would be granted.
+        A query about Play commits the position at the table. Play is therefore tried on the book first, and
+        a request that the book refuses does not reach the table.
         """
         enrolled = self._engine.table(work, table)
         if (
@@ -323,9 +324,9 @@ class AccountRequests:
 def _answer(
     work: Work, identity: RequestIdentity, raw: RawRequest, do: Callable[[Work], Done]
 ) -> Done | RequestRefused:
-    """Carry out a request, or repeat the earlier answer to this key.
+    """Carry out a request, or return the stored answer if its key was used before.
 
-    `do` raises RequestRefused before it writes anything.
+    A `do` that raises RequestRefused must not have written to the database.
     """
     text = encode(raw).decode()
     earlier = work.answered(identity.caller.name, identity.key)
@@ -351,10 +352,10 @@ def _answer(
 
 
 def admit(table: EnrolledTable, raw: RawRequest, answer: Admitted | NoStatement) -> Admitted:
-    """Return the statement if it admits a request. Raises RequestRefused if it does not.
+    """Return the table's statement if it admits a request; otherwise raise RequestRefused.
 
-    The statement must include the last outcome settled here that opened or closed bets, and no outcome that
-    is not settled yet, so that the request is booked between the same outcomes here as at the table.
+    The statement must include the last settled outcome that opened or closed bets, and must not include an
+    outcome that is not settled yet. The request is then booked between the same two outcomes as at the table.
     """
     must_be_open(table, raw)
     closed, late = table.betting == "closed", bool(raw.get("late"))
@@ -380,7 +381,7 @@ def admit(table: EnrolledTable, raw: RawRequest, answer: Admitted | NoStatement)
 
 
 def must_be_open(table: EnrolledTable, raw: RawRequest) -> None:
-    """Raise RequestRefused if the table can't admit a request, as far as its outcomes are settled."""
+    """Raise RequestRefused if the outcomes settled so far rule out this request."""
     late = bool(raw.get("late"))
     if late and (refusal := table.book.late_refusal):
         raise RequestRefused(refusal.rule, refusal.reason)
@@ -391,7 +392,7 @@ def must_be_open(table: EnrolledTable, raw: RawRequest) -> None:
 
 
 def _may_open(table: EnrolledTable, raw: RawRequest) -> bool:
-    """Return whether the table could admit a request, as far as its outcomes are settled."""
+    """Return whether the outcomes settled so far allow this request."""
     if raw.get("late"):
         return table.dice_out and table.book.late_refusal is None
     if table.betting == "open":
@@ -399,14 +400,12 @@ def _may_open(table: EnrolledTable, raw: RawRequest) -> bool:
     return table.game.wagers.accepted_while_closed(raw)
 
 
-_CARDS_NOT_OUT = ("T-DEAL-4", "the cards are not out: Play can be made once they are")
-_NOT_OUT = ("C34-MK-1b", "the dice are not out: bet without `late`")
+_CARDS_NOT_OUT = ("T-DEAL-4", "the cards are not out yet; make Play after the deal")
+_NOT_OUT = ("C34-MK-1b", "the dice are not out; bet without `late`")
 
 
 def _late_wager(round_: int, raw: RawRequest) -> LateWager:
-    """Return a late wager as its table receives it: with a digest of the whole request, and a description for
-    the table's staff.
-    """
+    """Return a late wager as sent to its table, with a digest of the request and a description for staff."""
     digest = sha256(msgspec.json.encode(raw, order="sorted")).hexdigest()
     detail = next((f" {raw[name]}" for name in ("number", "base", "dice") if raw.get(name)), "")
     description = f"{raw['player']}: {raw['wager']}{detail}, {raw['amount']} cents"
@@ -417,11 +416,11 @@ _NOT_REQUESTED = NoStatement("TABLE-WORD", "no statement was requested from the 
 
 
 _TRIAL = NoStatement("TABLE-WORD", "this was only a trial")
-"""Replaces the table's statement in a trial: a request refused only for this reason would be granted."""
+"""Stands for the table's statement in a trial. A request refused for this reason would be granted."""
 
 
 def _requested_play(table: EnrolledTable | None, requests: Sequence[_Request]) -> PlayAt | None:
-    """Return the positions at which these requests make Play wagers; None if there are none."""
+    """Return the positions of the Play wagers among these requests; None if there are no Play wagers."""
     if table is None:
         return None
     plays = [each.raw for each in requests if table.game.wagers.accepted_while_closed(each.raw)]
@@ -456,7 +455,7 @@ def was_refused(answer: str) -> bool:
 def _build_refusal(line: AnswerLine) -> RequestRefused:
     """Return a game's refusal as an exception.
 
-    A refused line has the rule in a separate field; in a rejected line the reason begins with the rule.
+    A `refused` line has a field for the rule. In a `rejected` line the rule is the first part of the reason.
     """
     rule, reason = getattr(line, "rule", None), str(getattr(line, "reason", ""))
     if rule is None:
@@ -469,10 +468,9 @@ DEALER = "dealer"
 
 
 def check_bet_seat(work: Work, enrolled: EnrolledTable, bet: RawRequest, *, own: bool) -> None:
-    """Raise RequestRefused if a bet is on a position that is not its player's.
+    """Raise RequestRefused if a bet's position does not belong to the bet's player.
 
-    `own` means that the player makes the request. Players may bet only at the seat where staff have seated
-    them.
+    With `own`, the player sent the request, and may bet only at the seat assigned by staff.
     """
     if bet.get("seat") is None:
         return
@@ -495,7 +493,7 @@ def check_taking_seat(enrolled: EnrolledTable, seat: str, player: str) -> None:
 
 def _check_no_dealer(seat: str) -> None:
     if seat.strip().casefold() == DEALER:
-        raise RequestRefused("SEATED", f"found seat {seat!r}, expected a player's seat")
+        raise RequestRefused("SEATED", f"seat {seat!r} is the dealer's position; name a player's seat")
 
 
 def _check_owner(seat: str, player: str, owner: str | None) -> None:

@@ -1,9 +1,8 @@
-"""One table's wager book over time. It applies steps and returns lines and movements of money. No I/O.
+"""One table's wager book. It applies steps and returns lines and movements of money, without any I/O.
 
-A step is one indivisible change, as stored in the database. An outcome's requests take effect immediately; a
-correction's requests replace those of the corrected outcome, and the steps are replayed. Outcomes that
-decide nothing (a review, a device's health) have no step. The steps since the last settled state (the anchor)
-are kept, so that a correction can be computed from there and a restart has little to replay.
+A step is one indivisible change, as stored in the database. A correction replaces the requests of the
+corrected outcome and replays the steps since the last settled state (the anchor). The book keeps these steps.
+Outcomes that do not affect wagers, such as a review or a device's health, have no step.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -32,13 +31,18 @@ from controller.settlement.wagers import Ended, Wagers
 from controller.settlement_service.ledger import Movement, Tally, Wager
 
 Kind = Literal["asked", "outcome", "correction", "reset", "struck"]
-"""A player's granted request, an outcome, an outcome that replaces another, a fresh start (the table opens or
-closes, or a person resolved a contradiction), or requests that are withdrawn because bets had closed before
-the table received them."""
+"""The kind of a step:
+
+asked: a player's granted request
+outcome: an outcome
+correction: an outcome that replaces an earlier one
+reset: a fresh start, when the table opens or closes or a person has resolved a contradiction
+struck: the withdrawal of requests that the table received after bets had closed
+"""
 
 
 class ReceivedAt(NamedTuple):
-    """When a table received a request: the table's session, the round of bets, and the table's time (us)."""
+    """When a table received a request. `t` is the table's time in microseconds."""
 
     session: str
     round: int
@@ -46,14 +50,18 @@ class ReceivedAt(NamedTuple):
 
 
 class Step(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One step of a table's history. `n` counts the table's steps from 1 without a gap.
+    """One step of a table's history.
 
-    `requests` are those of the settle contract, with players' names instead of seats. `seq` is the outcome's
-    number, `corrects` that of the outcome that a correction replaces. `result` marks the end of an attempt,
-    after which the attempt before it can't be corrected. `refund`, if set, is the reason why all stakes are
-    returned first. `point_after` is the table's point after the step, if reported. `heard` is when the table
-    received a request that was granted because bets were open; `strikes` are the steps of such requests that
-    are withdrawn.
+    Attributes:
+        n: the step's number; a table's steps are numbered from 1 without gaps.
+        requests: requests of the settle contract, with players' names instead of seats.
+        seq: the outcome's number.
+        corrects: the number of the outcome that a correction replaces.
+        result: True at the end of an attempt; earlier attempts can then no longer be corrected.
+        refund: why all stakes are returned before the requests are applied; empty if they are not returned.
+        point_after: the table's point after the step, if reported.
+        heard: when the table received a request that was granted because bets were open.
+        strikes: the numbers of the steps whose requests are withdrawn.
     """
 
     n: int
@@ -69,10 +77,10 @@ class Step(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Anchor(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A settled state: the book was empty after step `n`, and the requests `prelude` bring a fresh game to
-    that state.
+    """A settled state: the book is empty after step `n`. The requests in `prelude` bring a fresh game to this
+    state.
 
-    `carry` is the fraction of a cent of breakage that is not booked yet, in lowest terms.
+    `carry` is the breakage that is not booked yet: a fraction of a cent, in lowest terms.
     """
 
     n: int = 0
@@ -81,7 +89,7 @@ class Anchor(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class StepAnswer(msgspec.Struct, frozen=True):
-    """A line of a step's answer; `of_n` is the step that it belongs to."""
+    """A line of the answer to step `of_n`."""
 
     of_n: int
     line: AnswerLine
@@ -91,16 +99,16 @@ CORRECTIONS = frozenset({"roll.corrected", "spin.corrected", "deal.corrected"})
 RESULTS = frozenset(
     {"roll.called", "roll.no_roll", "spin.called", "spin.no_spin", "deal.called", "deal.void"}
 )
-"""Outcomes that end an attempt; after them, the attempt before it can't be corrected."""
+"""Outcomes that end an attempt. Earlier attempts can then no longer be corrected."""
 
 
 def requests_of(outcome: Outcome, game: str) -> list[RawRequest]:
-    """Return the requests of an outcome to the table's game, in order."""
+    """Return an outcome's requests to the game, in order."""
     return game_of(game).wagers().requests_of(outcome)
 
 
 class Contradiction(Exception):
-    """An outcome contradicts the wager book: what was found and what was expected."""
+    """An outcome contradicts the wager book."""
 
     def __init__(self, found: str, expected: str) -> None:
         super().__init__(f"found {found}, expected {expected}")
@@ -112,7 +120,7 @@ class UnknownRequest(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Booked:
-    """The result of a step. It invalidates the earlier results of step `supersedes_from` and later steps."""
+    """The result of a step. It supersedes the earlier results of step `supersedes_from` and later steps."""
 
     lines: tuple[StepAnswer, ...]
     movement: Movement
@@ -126,7 +134,7 @@ class Booked:
 
 @dataclass(slots=True)
 class _RecordedStep:
-    """A step in its present form, after any correction."""
+    """A step as corrected so far; `seqs` are the numbers of its outcome and the outcome's corrections."""
 
     step: Step
     movement: Movement
@@ -134,7 +142,7 @@ class _RecordedStep:
 
 
 class _State:
-    """A game in progress: its tally, and its state of play apart from the bets."""
+    """A game in progress: the tally of its wagers, and its state of play."""
 
     def __init__(self, rules: "RuleSetGame", table: str, anchor: Anchor) -> None:
         self._rules = rules
@@ -149,7 +157,7 @@ class _State:
     def run(self, step: Step, *, shooters: bool = True) -> tuple[list[StepAnswer], Movement, bool]:
         """Apply a step; return its lines, its movement, and whether a player's request was refused.
 
-        Raises Contradiction if an outcome's request is refused.
+        Raises Contradiction if the game refuses an outcome's request or has a different point.
         """
         lines: list[StepAnswer] = []
         moved = Movement()
@@ -173,7 +181,7 @@ class _State:
                     reasons = "; ".join(
                         line.reason for line in applied.lines if isinstance(line, RefusedLine)
                     )
-                    raise Contradiction(f"a refused `{raw['do']}` ({reasons})", "one that the game accepts")
+                    raise Contradiction(f"a refused `{raw['do']}` ({reasons})", "a request the game accepts")
                 return lines, moved, True
             self.play_state.follow(request)
         self._check_point(step)
@@ -202,10 +210,10 @@ class _State:
 
 
 class RuleSetGame:
-    """The game of a rule set: its name, its wagers, its requests, and new books."""
+    """The game of a rule set."""
 
     def __init__(self, name: str, wagers: Wagers, fresh: Callable[[], Book]) -> None:
-        """Store the game's name, its wagers, and the function that returns a new book."""
+        """Store the game's name and wagers; `fresh` returns a new book."""
         self.name = name
         self.wagers = wagers
         self.fresh = fresh
@@ -223,10 +231,10 @@ class RuleSetGame:
 
 
 class TableBook:
-    """A table's book. After an exception it must be discarded and loaded again."""
+    """A table's book. After an exception, discard the book and load it again."""
 
     def __init__(self, game: RuleSetGame, table: str, anchor: Anchor, *, compact: bool = True) -> None:
-        """Begin at an anchor; `compact` lets later anchors replace it."""
+        """Begin at an anchor. With `compact`, later anchors replace it."""
         self._game = game
         self._table = table
         self._anchor = anchor
@@ -243,7 +251,7 @@ class TableBook:
 
     @property
     def line_bet(self) -> tuple[str, bool] | None:
-        """The shooter of a craps table, and False if a required line bet is missing; None if there is no
+        """The shooter of a craps table, and False if the shooter still owes a line bet; None if there is no
         shooter.
         """
         shooter = self._state.play_state.shooter
@@ -251,7 +259,7 @@ class TableBook:
 
     @property
     def late_refusal(self) -> Refusal | None:
-        """Why this game accepts no bet with the dice out, even if confirmed; None if it accepts such bets."""
+        """Why this game accepts no bets with the dice out; None if it accepts confirmed ones."""
         return self._state.tally.late_refusal
 
     @property
@@ -270,11 +278,11 @@ class TableBook:
         return not self._state.tally.up
 
     def wager(self, id_: str) -> Wager | None:
-        """Return the wager with this id; None if none was accepted since the anchor."""
+        """Return the wager with this id; None if no such wager was accepted since the anchor."""
         return self._state.tally.wagers.get(id_)
 
     def player_at(self, seat: str) -> str | None:
-        """Return the player whose wagers are up at a seat; None if there are none."""
+        """Return the player whose wagers are up at a seat; None if no wagers are up there."""
         requests = (raw for kept in self._history for raw in kept.step.requests)
         here = {str(one["id"]) for one in requests if one["do"] == "bet" and str(one.get("seat")) == seat}
         return next((wager.player for wager in self._state.tally.up if wager.id in here), None)
@@ -284,7 +292,7 @@ class TableBook:
         return sum(wager.stake for wager in self._state.tally.up if wager.player == player)
 
     def cost(self, raw: RawRequest) -> int:
-        """Return how many cents a request takes from its player. Raises UnknownRequest."""
+        """Return the cost of a request to its player, in cents. Raises UnknownRequest."""
         return self._state.tally.cost(self._game.decode(raw))
 
     def apply(self, step: Step) -> Booked:
@@ -337,7 +345,7 @@ class TableBook:
         self._candidate = len(self._history), anchor, tuple(self._state.tally.wagers)
 
     def _move_anchor(self) -> Anchor | None:
-        """Make the candidate the anchor: the attempt before it can no longer be corrected."""
+        """Make the candidate the anchor, since the attempt before it can no longer be corrected."""
         if self._candidate is None:
             return None
         kept, anchor, decided = self._candidate
@@ -350,12 +358,12 @@ class TableBook:
     # --- corrections and withdrawals ---
 
     def received_after(self, closed: ReceivedAt) -> tuple[int, ...]:
-        """Return the steps with requests of the closed round that the table received after the close."""
+        """Return the steps whose requests the table received after this close, in the same round."""
         heard = ((kept.step.n, kept.step.heard) for kept in self._history)
         return tuple(n for n, at in heard if at is not None and at[:2] == closed[:2] and at.t > closed.t)
 
     def last_received(self, of: ReceivedAt) -> int | None:
-        """Return when the table received the last valid request of this round; None if there is none."""
+        """Return when the table received the round's last valid request; None if there is none."""
         heard = (kept.step.heard for kept in self._history)
         return max((at.t for at in heard if at is not None and at[:2] == of[:2]), default=None)
 
@@ -389,7 +397,7 @@ class TableBook:
         return self._book_difference(first, play_again)
 
     def _book_difference(self, first: int, play_again: Callable[[], list[StepAnswer]]) -> Booked:
-        """Book the difference that replaying the steps makes; the step at index `first` has changed."""
+        """Replay the steps and book the change in money; the step at index `first` has changed."""
         before = Movement()
         for kept in self._history:
             before.add(kept.movement)
@@ -411,11 +419,11 @@ class TableBook:
         *,
         shooters_after: bool = True,
     ) -> list[StepAnswer]:
-        """Replay all steps, voiding bets that can no longer be granted; return the lines from `first` on.
+        """Replay all steps, void bets that can no longer be granted, and return the lines from `first` on.
 
-        `current_step` returns a step as it is now, or None if it is withdrawn. No anchor is set before the
-        next result, since another correction may need these steps. After a correction the table reports again
-        who gets the dice, so shooters named in steps after `first` are ignored (`shooters_after` False).
+        `current_step` returns the current form of a step, or None if the step is withdrawn. The anchor stays
+        until the next result, because another correction may need these steps. After a correction the table
+        names the shooter again; `shooters_after` False ignores the shooters named in steps after `first`.
         """
         history, self._history = self._history, []
         self._candidate = None
@@ -451,7 +459,7 @@ def _bets(step: Step) -> list[RawRequest]:
 
 
 _TOO_LATE = "bets had already closed when the table received this bet; the close was detected late"
-_NOT_POSSIBLE = "after the correction of an earlier outcome, this bet could not have been made"
+_NOT_POSSIBLE = "the correction of an earlier outcome made this bet impossible"
 
 
 def _voided(bet: RawRequest, reason: str) -> Decided:

@@ -1,7 +1,7 @@
-"""The channel between the engine and the process that serves HTTP, and the messages on it.
+"""The messages between the engine and the process that serves HTTP, and the roles that may send each request.
 
-Requests and answers are declared here, with the roles that may make each request; the OpenAPI document is
-generated from these types. Money is in cents. Messages are sent as numbered frames of limited length.
+The OpenAPI document is generated from these types. Money is in cents. The channel carries messages as
+numbered frames of limited length.
 """
 
 import struct
@@ -26,7 +26,7 @@ class _Message(BaseModel):
 
 
 class NewAccount(_Message):
-    """Open an account for this player."""
+    """The player to open an account for."""
 
     player: Name
 
@@ -44,7 +44,7 @@ class Seating(_Message):
 
 
 class NewWager(_Message):
-    """A bet of the settle contract; which optional fields apply depends on the wager."""
+    """A bet of the settle contract. The wager determines which optional fields apply."""
 
     id: Id
     player: Name
@@ -62,15 +62,15 @@ class NewWager(_Message):
 
 
 class NewWagers(_Message):
-    """Several bets, granted or refused individually, in this order."""
+    """Several bets. They are granted or refused individually, in this order."""
 
     wagers: Annotated[list[NewWager], Field(min_length=1, max_length=50)]
 
 
 class Change(_Message):
-    """A change to a wager that is up: `to` in cents for increase and reduce, `on` for working.
+    """A change to a wager that is up. Increase and reduce need `to`, in cents; working needs `on`.
 
-    `on: "default"` restores the rules' default; `stands` keeps the call in force after the next point.
+    `on: "default"` restores the rules' default. `stands` keeps the call in force after the next point.
     """
 
     do: Literal["increase", "reduce", "remove", "working", "no_action"]
@@ -80,7 +80,7 @@ class Change(_Message):
 
 
 class Granted(BaseModel):
-    """The result of a request: the balance after it, and the game's lines."""
+    """A granted request: the player's new balance, and the game's lines."""
 
     player: str
     balance: int
@@ -88,14 +88,14 @@ class Granted(BaseModel):
 
 
 class Refused(BaseModel):
-    """A request that was refused and changed nothing: the rule or code, and what would be accepted."""
+    """A refused request, which changed nothing: the rule or code, and the reason."""
 
     rule: str
     reason: str
 
 
 class WagerAnswer(BaseModel):
-    """The result of one of several bets: either `granted` or `refused`; the other is null."""
+    """The result of one of several bets: `granted` or `refused` is set, the other field is null."""
 
     id: str
     granted: Granted | None = None
@@ -113,8 +113,8 @@ class WagerView(BaseModel):
 
 
 class Account(BaseModel):
-    """A player's balance and wagers. After a correction the balance may be negative: the player then owes
-    that amount.
+    """A player's balance and wagers. After a correction the balance may be negative; the player owes that
+    amount.
     """
 
     player: str
@@ -123,7 +123,7 @@ class Account(BaseModel):
 
 
 class Result(BaseModel):
-    """One line of the settle contract that is still valid, and when it was booked."""
+    """A line of the settle contract that no correction has superseded, and when it was booked."""
 
     table: str
     wager: str
@@ -134,9 +134,9 @@ class Result(BaseModel):
 class RoundView(BaseModel):
     """The intervals of a round of bets, in milliseconds on the table's clock; null if unknown.
 
-    `wager_to_close_ms` is from the last granted wager or change to the close of bets, and never negative.
-    `close_to_move_ms` is from the close to the ball's drop, the dice's release or the first card.
-    `close_to_result_ms` is from the close to the decision.
+    `wager_to_close_ms`: from the last granted wager or change to the close of bets; never negative.
+    `close_to_move_ms`: from the close to the ball's drop, the dice's release or the first card.
+    `close_to_result_ms`: from the close to the decision.
     """
 
     round: int
@@ -146,7 +146,7 @@ class RoundView(BaseModel):
 
 
 class TableView(BaseModel):
-    """A table: the number of its next outcome, whether bets are open, and why it is halted, if it is."""
+    """A table. `next_seq` is the number of its next outcome, and `halted` the reason for a halt."""
 
     table: str
     rules: str
@@ -165,9 +165,9 @@ class Alarm(BaseModel):
 
 
 class Health(BaseModel):
-    """Whether the engine and its database respond, how many tables are halted, and the broker's state.
+    """The state of the engine, and the numbers of its tables, halted tables and alarms.
 
-    `broker` is `none` if no broker is used, and `away` until the broker has accepted the subscription.
+    `broker` is `none` if no broker is used, and `away` until the broker accepts the subscription.
     """
 
     status: Literal["ok", "attention"]
@@ -210,24 +210,24 @@ ACCESS: Mapping[Action, Mapping[Role, Reach]] = {
     "wager": {"staff": "all", "player": "own", "reader": "all"},
     "withdraw": {"staff": "all", "player": "nothing", "reader": "nothing"},
 }
-"""What each role may access: `own` is the account that the token is for, with its wagers and seats."""
+"""The access of each role. `own` means the account named by the token, with its wagers and seats."""
 
 
 MAX_REQUEST = 64 * 1024
-"""Maximum size of a request in bytes; its HTTP body may have at most a quarter of that."""
+"""Maximum size of a request in bytes: four times the maximum size of an HTTP body."""
 MAX_ANSWER = 4 * 1024 * 1024
 """Maximum size of an answer in bytes; 500 results take about 200 kB."""
 BEAT = 0
-"""The number of a frame that only shows that the other end is running; requests are numbered from 1."""
+"""The number of a heartbeat frame; requests are numbered from 1."""
 _HEADER = struct.Struct("!IQ")
 
 
 class Broken(ValueError):
-    """A frame is longer than allowed, so the other end can no longer be trusted."""
+    """A frame is longer than allowed. The other end can no longer be trusted."""
 
 
 def frame(number: int, payload: bytes) -> bytes:
-    """Return a frame's bytes."""
+    """Return the bytes of a frame."""
     return _HEADER.pack(len(payload), number) + payload
 
 
@@ -240,7 +240,7 @@ class Frames:
         self._rest = bytearray()
 
     def feed(self, data: bytes) -> list[tuple[int, bytes]]:
-        """Handle received bytes; return the number and payload of each complete frame. Raises Broken."""
+        """Add received bytes; return the number and payload of each complete frame. Raises Broken."""
         self._rest += data
         whole = []
         while len(self._rest) >= _HEADER.size:
@@ -256,7 +256,7 @@ class Frames:
 
 
 class HttpRequest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One request: the action, the digest of a token, and the action's arguments."""
+    """A request: the action, the digest of the caller's token, and the action's arguments."""
 
     do: Action | Literal["health", "who"]
     digest: str = ""
@@ -268,13 +268,13 @@ class HttpRequest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     cents: int = 0
     limit: int = 0
     asked: dict[str, object] = {}
-    """For a bet or a change: the request, in the settle contract's form."""
+    """The request for a bet or a change, as in the settle contract."""
     bets: tuple[dict[str, object], ...] = ()
-    """For several bets: their requests, in the same form."""
+    """The requests for several bets, as in the settle contract."""
 
 
 class HttpAnswer(msgspec.Struct, frozen=True, kw_only=True):
-    """An answer: the HTTP status and the body in JSON."""
+    """An answer: the HTTP status and the JSON body."""
 
     status: int
     body: msgspec.Raw
@@ -286,7 +286,7 @@ def refusal(status: int, rule: str, reason: str) -> HttpAnswer:
 
 
 def database_refusal(error: object) -> HttpAnswer:
-    """Return the refusal for a database that does not respond; the request may have been carried out."""
+    """Return the refusal for an unavailable database. The request may have been carried out."""
     return refusal(503, "DATABASE", str(error))
 
 

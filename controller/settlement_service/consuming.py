@@ -1,4 +1,4 @@
-"""The engine's MQTT client: receives outcomes and statements, and sends answers and queries."""
+"""The engine's MQTT client. It receives outcomes and statements, and sends answers and queries."""
 
 import select
 import socket
@@ -49,14 +49,14 @@ RESEND_INTERVAL_US = 5_000_000
 Clock = Callable[[], int]
 Say = Callable[[str], None]
 TransientMessage = OpenQuery | LateWagersQuery | PlayQuery | LineBet | PairPlus | PlayPlaced
-"""Messages to a table that are useless if they are delayed."""
+"""Messages to a table that are useless after a delay."""
 
 
 REPORT_PROGRESS_US = 10_000_000
-"""Minimum interval between progress reports to a table that has neither just connected nor just closed."""
+"""Minimum interval between progress reports to a table. A table that connects or closes gets one at once."""
 MAX_QUERIES = 1000
-"""Maximum number of messages queued for the broker's thread; one more displaces the oldest. If that was a
-query, the bet it was for is refused."""
+"""Maximum number of messages queued for the broker's thread. A further message displaces the oldest one; if
+that is a query, its bet is refused."""
 _BROKER_OFFLINE = NoStatement(
     "TABLE-WORD", "the broker is offline, so no table can be reached; the bet was not accepted"
 )
@@ -76,7 +76,7 @@ class _LastResend(NamedTuple):
 
 
 class _LastStatus(NamedTuple):
-    """A table's state according to its latest status, and when progress was last reported to it."""
+    """A table's latest status. `at_us` is the time of the last progress report to the table."""
 
     session: int | None
     online: bool
@@ -87,14 +87,14 @@ class _LastStatus(NamedTuple):
 
 
 class BrokerClient:
-    """Receives outcomes from an MQTT 5 broker and answers them; one thread runs it."""
+    """Receives outcomes from an MQTT 5 broker and answers them. One thread runs it."""
 
     def __init__(
         self, engine: Engine, settings: MqttSettings, name: str, now_us: Clock, say: Say, *, key: EngineKey
     ) -> None:
-        """Prepare.
+        """Prepare the client without connecting.
 
-        `name` is the client id, and the engine's name in its messages; `now_us` is a monotonic clock, and
+        `name` is the client id and the engine's name in its messages. `now_us` is a monotonic clock, and
         `key` signs the messages.
         """
         self._engine = engine
@@ -108,7 +108,7 @@ class BrokerClient:
         self._waiting: deque[bytes] = deque()
         self._last_resend: dict[str, _LastResend] = {}
         self._closing: set[str] = set()
-        """Tables that have closed; their progress is reported once their outcomes are settled."""
+        """Tables that have closed and wait for a report that their outcomes are settled."""
         self._logged: set[str] = set()
         self._key = key
         self._statuses: dict[str, _LastStatus] = {}
@@ -123,12 +123,12 @@ class BrokerClient:
         self.ready = False
         """Whether the broker has accepted the subscription."""
         self.turns = 0
-        """Increases while the thread is running."""
+        """Incremented while the thread is running."""
 
     def ask(self, table: str, nonce: str) -> NoStatement | None:
         """Ask a table whether bets are open; return None, or the reason why the table can't be asked.
 
-        This and the other methods that send a message may be called from any thread.
+        Any thread may call this method and the other methods that send a message.
         """
         refusal = self._unreachable(table)
         if refusal is None:
@@ -187,11 +187,11 @@ class BrokerClient:
 
     def _put(self, table: str, message: TransientMessage) -> None:
         self._queries.append((table, message))
-        with suppress(OSError):  # A full socket wakes the thread anyway; a closed one has no reader.
+        with suppress(OSError):  # A full socket wakes the thread anyway; a closed socket has no reader.
             self._wake.send(b"\0")
 
     def run(self, stop: Signal) -> None:
-        """Run until stopped; reconnect a second after the connection is lost."""
+        """Run until stopped; reconnect after a lost connection."""
         while not stop.is_set():
             self.turns += 1
             if self._link is None and not self._connect():
@@ -215,7 +215,7 @@ class BrokerClient:
         self._wake.close()
 
     def turn(self, timeout_s: float) -> None:
-        """Wait at most `timeout_s` for messages, and settle and answer what has arrived."""
+        """Wait at most `timeout_s` for messages; settle and answer the outcomes received."""
         link = self._link
         if link is None or link.fileno() < 0:
             self._drop_connection("the connection is closed")
@@ -241,7 +241,7 @@ class BrokerClient:
             self._send_to(link, table, message)
 
     def _send_to(self, link: MqttLink, table: str, answer: TransientMessage | ProgressReport) -> None:
-        """Send a message that is useless if delayed; the broker does not keep it for an offline table."""
+        """Send a message at most once; the broker does not keep it for an offline table."""
         topic = topics_of(table, self._settings.prefix).answer
         link.publish(Outgoing(topic, answer_bytes(answer, self._key.key), at_most_once=True))
 
@@ -283,7 +283,7 @@ class BrokerClient:
 
     def _on_outcome(self, topic: str, payload: bytes) -> None:
         with suppress(ValueError):
-            # The broker's access list says who may write to a topic; the event must name the topic's table.
+            # The broker's access list restricts who may write to a topic. The event must name its table.
             event = deliveries.read(payload).event
             if topics_of(event.table, self._settings.prefix).outcome == topic:
                 self._waiting.append(payload)
@@ -299,7 +299,7 @@ class BrokerClient:
             self._log_once(f"{topic}: ignored a message: {error}")
 
     def _on_status(self, link: MqttLink, topic: str, payload: bytes) -> None:
-        """Record a table's state; if it has just connected, report how far its outcomes are settled."""
+        """Record a table's status; report progress if the table has just connected or a report is due."""
         table = topic.split("/")[-2]
         try:
             status = read_status(payload)
@@ -381,7 +381,7 @@ class BrokerClient:
         )
 
     def _session(self, table: str) -> int:
-        """Return the session in the table's status: the table accepts reports for that session only."""
+        """Return the session in the table's status. The table accepts only reports for this session."""
         status = self._statuses.get(table)
         return 0 if status is None or status.session is None else status.session
 
@@ -390,7 +390,7 @@ class BrokerClient:
         try:
             answers = self._engine.deliver(batch)
         except DatabaseUnavailable as error:
-            # Nothing was answered, so the tables will send these outcomes again.
+            # Without an answer, the tables will send these outcomes again.
             self._waiting.clear()
             self._log_once(str(error))
             return
@@ -406,7 +406,7 @@ class BrokerClient:
                 self._log_once(f"table {refused.table}: {refused.reason} [{refused.code}]")
 
     def _report_progress_if_due(self, table: str) -> None:
-        """Report progress at intervals to a table in play, and once to one that has closed."""
+        """Report progress to a table at intervals, and once after it has closed."""
         status, now_us = self._statuses.get(table), self._now_us()
         if self._link is None or status is None or not (status.online and status.says_open):
             return
@@ -424,7 +424,7 @@ class BrokerClient:
         return False
 
     def _drop_connection(self, reason: str) -> None:
-        """Drop the connection; outcomes without an answer will be sent again."""
+        """Drop the connection. Tables send outcomes without an answer again."""
         if self._link is not None:
             self._log_once(f"broker {self._settings.host}:{self._settings.port}: {reason}; reconnecting")
             self._link.drop()

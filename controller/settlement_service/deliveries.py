@@ -1,4 +1,4 @@
-"""Deliveries: events signed by a table, each with one outcome, and the engine's answers to them."""
+"""Deliveries from tables, and the engine's answers. A delivery is a signed event with one outcome."""
 
 from collections.abc import Iterable, Iterator
 from typing import Literal, NamedTuple
@@ -13,37 +13,35 @@ MAX_T_US = 2**62
 
 
 class Delivery(NamedTuple):
-    """One event, decoded but not yet verified; the signature covers its bytes."""
+    """A decoded event whose signature is not verified yet. The signature covers `payload`."""
 
     payload: bytes
     event: Event
 
     @property
     def table(self) -> str:
-        """The table that the event claims to come from."""
+        """The name of the table in the event."""
         return self.event.table
 
     @property
     def chain(self) -> str:
-        """The chain hash that an acknowledgement names."""
+        """The chain hash of the event, which the acknowledgement repeats."""
         return self.event.chain
 
 
 def read(payload: bytes) -> Delivery:
-    """Decode an event. Raises ValueError if the bytes are not one."""
+    """Decode an event. Raises ValueError if the bytes are not an event."""
     return Delivery(payload, read_event(payload))
 
 
 def verified_outcome(delivery: Delivery, key: PublicKey) -> Outcome | str:
-    """Verify an event; return its outcome, or a description of what is wrong, such as another key's
-    signature.
-    """
+    """Verify an event; return its outcome, or a description of the fault, such as another key's signature."""
     event = delivery.event
     if not signed_by(delivery.payload, key):
         return f"outcome {event.id} is not signed by the key that table {event.table} was enrolled with"
     parts = event.id.split("/")
     if parts[0] != event.table or parts[-1] != str(event.seq):
-        return f"the id {event.id} is not that of table {event.table}'s outcome {event.seq}"
+        return f"the id {event.id} does not belong to outcome {event.seq} of table {event.table}"
     try:
         data, t = data_of(event.type, event.data), int(event.tabletime)
     except (ValueError, KeyError, RecursionError) as error:
@@ -66,7 +64,7 @@ RefusalCode = Literal[
 
 
 class AcknowledgedDelivery(NamedTuple):
-    """The outcome's effect is committed, now or earlier. The table's journal needs its id and chain hash."""
+    """The outcome is committed, now or earlier. The table's journal needs its id and chain hash."""
 
     table: str
     id: str
@@ -74,9 +72,7 @@ class AcknowledgedDelivery(NamedTuple):
 
 
 class HeldDelivery(NamedTuple):
-    """The outcome arrived before an earlier one that is missing; it waits, and the missing one is
-    requested.
-    """
+    """The outcome waits for the missing outcome `asks_from`, which is requested from the table."""
 
     table: str
     seq: int
@@ -84,7 +80,7 @@ class HeldDelivery(NamedTuple):
 
 
 class RejectedDelivery(NamedTuple):
-    """The outcome was refused and changed nothing; it is not acknowledged."""
+    """The outcome was refused, changed nothing, and is not acknowledged."""
 
     table: str
     code: RefusalCode
@@ -95,9 +91,9 @@ Answer = AcknowledgedDelivery | HeldDelivery | RejectedDelivery
 
 
 def to_messages(answers: Iterable[Answer], by: str) -> Iterator[tuple[str, events.Answer]]:
-    """Yield a table and a message for each acknowledgement, and one resend request per table.
+    """Yield the table and message of each acknowledgement, and of at most one resend request per table.
 
-    A rejected delivery gets no message.
+    Rejected deliveries get no message.
     """
     missing: dict[str, HeldDelivery] = {}
     for answer in answers:

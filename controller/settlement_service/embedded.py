@@ -1,4 +1,4 @@
-"""The settlement engine in a table's own process, which consumes the table's events in a separate thread."""
+"""The settlement engine in a table's own process. It consumes the table's events in a separate thread."""
 
 from collections.abc import Callable
 
@@ -18,17 +18,17 @@ NAME = "embedded"
 
 
 class RefusedOutcome(Blocked):
-    """Settlement refuses an outcome; a person must investigate."""
+    """Settlement refuses an outcome. A person must investigate."""
 
     def __init__(self, refused: RejectedDelivery) -> None:
         super().__init__("settlement_refused", f"{refused.reason} [{refused.code}]")
 
 
 class EmbeddedConsumer(Consumer):
-    """The settlement engine as a consumer within the table's own process."""
+    """Passes the table's events to an engine in the same process."""
 
     def __init__(self, engine: Engine, by: str) -> None:
-        """Pass events to this engine; `by` is its name in answers."""
+        """Use this engine; `by` is its name in answers."""
         self._engine = engine
         self._by = by
 
@@ -55,11 +55,11 @@ _STARTING = NoStatement("TABLE-WORD", "the table has not started yet; try again 
 class EmbeddedEngine(Consumer):
     """Opens an engine for one table, enrols the table, and serves the HTTP API.
 
-    It does so in `begin` or, if that fails, at the next event.
+    If `begin` fails, each further event retries it.
     """
 
     def __init__(self, setup: EngineSetup, clock: Clock, nonce: Callable[[], str] | None = None) -> None:
-        """Prepare; `clock` returns wall time (see `engine.Clock`), and `nonce` an unpredictable number."""
+        """Prepare without opening the database; see `engine.Clock` for `clock`, `gate.Gate` for `nonce`."""
         self._gate = Gate(nonce, setup.settings.word_wait_s)
         self._setup = setup
         self._clock = clock
@@ -72,7 +72,7 @@ class EmbeddedEngine(Consumer):
 
         Raises:
             DatabaseUnavailable: the database does not respond.
-            Blocked: the database does not fit this table, or another program holds it or the API's port.
+            Blocked: the database belongs to another table, or it or the API's port is in use.
             ImportError: the HTTP libraries are missing.
         """
         if self._consumer is not None:
@@ -122,13 +122,13 @@ class EmbeddedEngine(Consumer):
             consumer.receive_statement(statement)
 
     def take(self, event: bytes, answer: Callable[[Answer], None]) -> None:
-        """Settle an event, then answer it. Raises what `begin` raises, and RefusedOutcome."""
+        """Settle an event, then answer it. Raises RefusedOutcome, and the exceptions of `begin`."""
         self.begin()
         assert self._consumer is not None
         self._consumer.take(event, answer)
 
     def end(self) -> None:
-        """Stop serving, and release the database."""
+        """Stop serving and release the database."""
         self._consumer = None
         close_api, self._close_api = self._close_api, None
         if close_api is not None:
@@ -143,16 +143,16 @@ class EmbeddedEngine(Consumer):
         return self._setup.settings.database or f"sqlite:///{here}/settlement.db"
 
     def _enrol(self, engine: Engine) -> None:
-        """Enrol the table with its key unless it is enrolled already.
+        """Enrol the table with its key unless it is already enrolled.
 
-        If the table's outcomes were settled before, a database without the table is the wrong one.
+        Refuse a database without the table if the table's outcomes were settled before.
         """
         table, rules, pinned = self._setup.table, self._setup.rules, self._setup.enrolment()
         with engine.work() as work:
             known = engine.table(work, table)
         if known is None and not pinned.never_settled:
             found = f"no table {table}, although outcomes from it were settled before"
-            expected = "the database used before, or this table enrolled by hand with `--first`"
+            expected = "the database used before, or this table enrolled with `--first`"
             raise SettlementFault("table_unknown", self._url, found, expected)
         if known is not None and known.rules != rules:
             found = f"table {table} enrolled with rules {known.rules}"

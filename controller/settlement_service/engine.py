@@ -1,7 +1,7 @@
-"""The settlement engine: one lock, one transaction per request, and answers only after the commit.
+"""The settlement engine. It handles one request at a time, each in one transaction, and answers after the
+commit.
 
-After any failure the state in memory is discarded and loaded again, so that it is never ahead of the
-database.
+After a failure, the engine discards its state in memory and loads it from the database again.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -24,23 +24,23 @@ from controller.settlement_service.store import Store
 from controller.settlement_service.work import Numbers, Work
 
 Clock = Callable[[], int]
-"""Wall time in microseconds since 1970. It dates rows and limits how long answers are kept, but no payment
+"""Wall time in microseconds since 1970. It dates rows and determines when old answers are dropped. No payment
 depends on it."""
 
 
 class BookPosition(NamedTuple):
-    """The position of a table's book: the numbers of the newest settled outcome and of the newest step."""
+    """The numbers of the newest settled outcome (`sequence`) and of the newest step in a table's book."""
 
     sequence: int
     step: int
 
 
 class Bets(NamedTuple):
-    """The engine's report to a table about its bets, and the book's position at that time."""
+    """The engine's report to a table about its bets, and the book's position at that point."""
 
     at: BookPosition
     line_bet: tuple[str, bool] | None
-    """The shooter's seat, and False if a required line bet is missing there; None if there is no shooter."""
+    """The shooter's seat, and False if the shooter still owes a line bet; None if there is no shooter."""
     without_pair_plus: tuple[str, ...] | None
     """The positions with an Ante and no Pair Plus; None in other games."""
     played: PlayAt | None = None
@@ -48,7 +48,7 @@ class Bets(NamedTuple):
 
 
 class Engine:
-    """Settles the outcomes of enrolled tables. Any thread may call it."""
+    """Settles the outcomes of enrolled tables. Any thread may call its methods."""
 
     def __init__(
         self,
@@ -58,17 +58,17 @@ class Engine:
         games: Games | None = None,
         gate: Gate | None = None,
     ) -> None:
-        """Use an open store; bets wait at `gate` for their table's statement."""
+        """Use an open store. Bets wait at `gate` for their table's statement."""
         self.gate = gate or Gate()
         self.line_bet: Callable[[str, str, bool, BookPosition], None] = lambda _table, _seat, _has, _at: None
-        """Reports to a table (its name) whether the shooter at a seat has the line bet. This and the next two
-        return immediately."""
+        """Reports to the named table whether the shooter at a seat has the line bet. This function and the
+        next two must return immediately."""
         self.pair_plus: Callable[[str, tuple[str, ...], BookPosition], None] = lambda _table, _without, _at: (
             None
         )
-        """Reports to a table (its name) which positions have an Ante and no Pair Plus."""
+        """Reports to the named table which positions have an Ante and no Pair Plus."""
         self.played: Callable[[str, PlayAt, BookPosition], None] = lambda _table, _play, _at: None
-        """Reports to a table (its name) which positions have a Play wager, and so can no longer fold."""
+        """Reports to the named table which positions have a Play wager and can no longer fold."""
         self._reported: dict[str, Bets] = {}
         """The last report on each table's bets."""
         self._store = store
@@ -80,13 +80,12 @@ class Engine:
         self._numbers: Numbers | None = None
 
     def deliver(self, payloads: Sequence[bytes]) -> list[Answer]:
-        """Handle received events in one transaction; return the answers once it is committed.
+        """Settle received events in one transaction; return the answers after the commit.
 
         A repeated outcome is acknowledged again without any further effect. The answers include
-        acknowledgements of outcomes that waited for these.
+        acknowledgements of outcomes that waited for these events.
 
-        Raises DatabaseUnavailable if the database does not respond. No event is answered then, and all of
-        them must be sent again.
+        Raises DatabaseUnavailable if the database does not respond. All the events must then be sent again.
         """
         answers: list[Answer] = []
         reached: dict[str, int] = {}
@@ -111,7 +110,7 @@ class Engine:
         for name in decided:
             self.gate.end_late_waits(name)
         for name in [table.name for table in self._tables.values() if table.halted]:
-            # The book may contain part of the outcome that it then refused.
+            # The book may contain part of the outcome at which the table halted.
             self._tables.pop(name, None)
         return answers
 
@@ -119,7 +118,7 @@ class Engine:
         """Return the number and chain hash of a table's newest settled outcome; None for a table that is not
         enrolled.
 
-        The hash is None if none of the table's outcomes has been settled. Raises DatabaseUnavailable.
+        The hash is None if no outcome with this number is stored. Raises DatabaseUnavailable.
         """
         with self.work() as work:
             enrolled = self.table(work, table)
@@ -131,17 +130,16 @@ class Engine:
     def enrol(
         self, table: str, rules: str, key: bytes, *, first_seq: int | None = None, anew: bool = False
     ) -> None:
-        """Pin a table's public key (32 bytes) and rule set; accept its outcomes, starting with `first_seq`
-        (default 1).
+        """Pin a table's public key (32 bytes) and rule set. `first_seq` (default 1) is its first outcome.
 
-        `anew` pins a new key for an enrolled table and continues at its next outcome, or at a later
-        `first_seq`: a person declares that the outcomes in between are lost, for example after an older
-        journal was restored.
+        `anew` pins a new key for an enrolled table, and continues at its next outcome or at a later
+        `first_seq`. A later `first_seq` declares the outcomes in between lost, for example after the
+        restoration of an older journal.
 
         Raises:
-            RequestRefused: the table is already enrolled; with `anew`, it is not enrolled with these rules,
-                or outcome `first_seq` is already settled.
-            SettingsError: there is no such rule set.
+            RequestRefused: the table is already enrolled; with `anew`, the table is not enrolled with these
+                rules, or outcome `first_seq` is already settled.
+            SettingsError: the rule set does not exist.
             ValueError: the bytes are not an Ed25519 public key.
         """
         PublicKey(key)
@@ -186,19 +184,19 @@ class Engine:
                 )
 
     def release(self, table: str, who: str, *, refund: bool) -> None:
-        """Clear a table's alarms and resume it if it is halted, after a person (`who`) has investigated.
+        """Clear a table's alarms and end its halt; `who` is the person who has investigated.
 
-        With `refund`, all its stakes are returned, and the outcome at which it halted is accepted without
+        With `refund`, return all the table's stakes, and accept the outcome at which it halted without
         effect.
 
-        Raises RequestRefused if the table is not halted and has no alarm, or (`refund`) is not halted.
+        Raises RequestRefused if the table has neither a halt nor an alarm; with `refund`, if it has no halt.
         """
         with self.work() as work:
             enrolled = self.table(work, table)
             waits = enrolled is not None and not refund and work.has_alarm(table)
             if enrolled is None or not (enrolled.halted or waits):
-                reason = "so nothing is refunded" if refund else "and has no alarm"
-                raise RequestRefused("HALTED", f"table {table} is not halted, {reason}")
+                reason = "; nothing was refunded" if refund else " and has no alarm"
+                raise RequestRefused("HALTED", f"table {table} is not halted{reason}")
             self._intake.release(work, enrolled, who, refund=refund)
 
     def undo_trial(self, work: Work, table: EnrolledTable) -> None:
@@ -209,17 +207,17 @@ class Engine:
 
     @property
     def write_fault(self) -> str | None:
-        """Why the database's last write failed; None if it succeeded."""
+        """Why the last write to the database failed; None if it succeeded."""
         return self._store.write_fault
 
     def probe(self) -> None:
-        """Check that the database can be written. Raises DatabaseUnavailable if it can't."""
+        """Check that the database is writable. Raises DatabaseUnavailable if it is not."""
         with self.work() as work:
             self._store.prove_writable(work.connection)
 
     @contextmanager
     def work(self) -> Iterator[Work]:
-        """Yield the work of one transaction, written and committed at the end."""
+        """Yield the work of one transaction; write and commit it at the end."""
         with self._lock:
             try:
                 with self._store.transaction() as connection:
@@ -260,7 +258,7 @@ class Engine:
         )
 
     def _inform(self, name: str, bets: Bets) -> None:
-        """Report to a table what has changed since the last report."""
+        """Report to a table the changes since the last report."""
         before = self._reported.get(name, _NOTHING_REPORTED)
         self._reported[name] = bets
         if bets.line_bet is not None and bets.line_bet != before.line_bet:
@@ -272,7 +270,7 @@ class Engine:
             self.played(name, bets.played, bets.at)
 
     def table(self, work: Work, name: str) -> EnrolledTable | None:
-        """Return a table, loaded if it is not in memory; None if it is not enrolled."""
+        """Return a table, loading it if necessary; None if it is not enrolled."""
         if name not in self._tables:
             loaded = load_table(work.connection, name, self._games)
             if loaded is None:

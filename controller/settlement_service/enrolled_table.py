@@ -1,4 +1,4 @@
-"""An enrolled table in the engine's memory: its row, its wager book, and outcomes that arrived too early."""
+"""An enrolled table in the engine's memory: its row, its wager book, and outcomes that arrived early."""
 
 import copy
 from collections.abc import Callable, Mapping
@@ -43,7 +43,7 @@ class EnrolledTable:
     next_seq: int
     betting: Betting
     betting_seq: int
-    """The number of the outcome that last opened or closed betting; 0 if none has."""
+    """The number of the outcome that last opened or closed betting; 0 if there is none."""
     decided_seq: int
     """The number of the newest result; 0 if there is none."""
     round: int | None
@@ -51,12 +51,12 @@ class EnrolledTable:
     anchor: Anchor
     halted: str | None
     skip_seq: int | None
-    """The number of the outcome that, by a person's decision, is accepted without effect."""
+    """The number of the outcome that a person has decided to accept without effect."""
     book: TableBook
     early: dict[int, tuple[Delivery, Outcome]] = field(default_factory=dict)
 
     def follow_bets(self, outcome: Outcome) -> None:
-        """Record whether an outcome opens or closes betting, or decides an attempt."""
+        """Update the state of betting if an outcome opens or closes it, or decides an attempt."""
         if outcome.type in BETTING:
             self.betting, self.betting_seq = BETTING[outcome.type], outcome.seq
             if isinstance(outcome.data, Bets):
@@ -66,8 +66,8 @@ class EnrolledTable:
 
     @property
     def dice_out(self) -> bool:
-        """Whether bets with the dice out may be accepted: betting is closed and, according to the outcomes
-        settled so far, the throw is undecided.
+        """Whether the game accepts bets with the dice out, and the outcomes settled so far leave the throw
+        undecided.
         """
         closed = self.game.wagers.accepts_late and self.betting == "closed"
         return closed and self.decided_seq < self.betting_seq
@@ -85,9 +85,9 @@ class EnrolledTable:
 
 
 def shipped_games() -> Games:
-    """Return a function that returns the game of a rule set, given the rule set's name.
+    """Return a function that returns the game of a named rule set, or raises SettingsError.
 
-    Each game is loaded once, and every book is a copy. The function raises SettingsError for an unknown name.
+    The function loads each game once.
     """
     known: dict[str, RuleSetGame] = {}
 
@@ -102,7 +102,7 @@ def shipped_games() -> Games:
 
 
 def load_table(connection: Connection, name: str, games: Games) -> EnrolledTable | None:
-    """Load a table, replaying the steps since its anchor; None if there is no such table."""
+    """Load a table and replay its steps since the anchor; return None if the table is not enrolled."""
     row = connection.execute(select(schema.tables).where(schema.tables.c.name == name)).first()
     if row is None:
         return None

@@ -2,7 +2,7 @@
 
 
 class SettlementFault(Exception):
-    """Settlement can't continue: a code, where, what was found, what was expected."""
+    """Settlement can't continue. `where` names the file, address or setting concerned."""
 
     def __init__(self, code: str, where: str, found: str, expected: str) -> None:
         super().__init__(f"{where}: found {found}, expected {expected} [{code}]")
@@ -10,11 +10,11 @@ class SettlementFault(Exception):
 
 
 class DatabaseUnavailable(Exception):
-    """The database does not respond. The request may have been carried out, and must be repeated."""
+    """The database does not respond. The request may have been carried out; repeat it."""
 
 
 class RequestRefused(Exception):
-    """A request was refused and changed nothing: a rule or code, and what would be accepted."""
+    """A request was refused and changed nothing. `rule` is the rule's id or a code."""
 
     def __init__(self, rule: str, reason: str) -> None:
         super().__init__(f"{rule}: {reason}")

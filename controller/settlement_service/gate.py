@@ -1,9 +1,10 @@
-"""The gate: no bet or change is accepted without the table's fresh statement (docs/betting-window.md).
+"""The gate. Each bet or change needs a new statement from the table that bets are open
+(docs/betting-window.md).
 
 When a bet arrives, the gate sends the table a query with a number that is used only once (a nonce). The bet
-then waits, for at most `WAIT_S`, until a statement repeats the nonce and the outcomes that the statement
-includes are settled. Clocks are never compared: the nonce proves that the statement was made after the bet
-arrived.
+waits, for at most `WAIT_S`, for a statement that repeats the nonce, and for the settlement of the outcomes
+that the statement includes. The nonce proves that the statement is newer than the bet; no clocks are
+compared.
 """
 
 from collections.abc import Callable
@@ -15,20 +16,21 @@ from controller.publish.betting import OpenStatement, read_statement, statement_
 from controller.publish.wire import Unreadable
 
 WAIT_S = 0.6
-"""Maximum time that a bet waits for the statement; it allows for the table's delay (120 ms), a turn of the
+"""Maximum time that a bet waits for the statement. It allows for the table's delay (120 ms), one cycle of the
 table's core, and a slow network."""
 LATE_WAIT_S = 9.0
-"""How long a wager made with the dice out waits for confirmation: within 8 s the dice are at rest or the
-throw is under review.
+"""Maximum time that a wager made with the dice out waits for confirmation. Within 8 s the dice are at rest or
+the throw is under review.
 """
 MAX_LATE = 8
-"""Maximum number of such wagers waiting per table, since they use capacity that other bets need."""
+"""Maximum number of wagers made with the dice out that wait per table. They use capacity that other bets
+need."""
 MAX_WAITING = 40
-"""Maximum number of bets waiting per table; any more are refused."""
+"""Maximum number of other bets waiting per table. Further bets are refused."""
 
 
 class NoStatement(NamedTuple):
-    """Why there is no statement: a rule's id and a reason, as in a refusal."""
+    """Why there is no statement. `rule` and `reason` are those of the refusal."""
 
     rule: str
     reason: str
@@ -59,12 +61,12 @@ class PlayAt(NamedTuple):
 
 
 AskTable = Callable[[str, str], NoStatement | None]
-"""Asks a table (its name, a nonce) whether bets are open; returns immediately, with the reason if it can't be
-asked."""
+"""Asks a table (arguments: its name, a nonce) whether bets are open. Returns immediately: None, or the reason
+why the table can't be asked."""
 AskTableLate = Callable[[str, str, LateWager], NoStatement | None]
-"""Asks a table whether this wager, made with the dice out, is confirmed; returns as above."""
+"""Asks a table whether a wager made with the dice out is confirmed. Otherwise like AskTable."""
 AskTablePlay = Callable[[str, str, PlayAt], NoStatement | None]
-"""Asks a table whether it accepts Play at these positions; returns as above."""
+"""Asks a table whether it accepts Play at these positions. Otherwise like AskTable."""
 _NO_TABLE = NoStatement(
     "TABLE-WORD",
     "the engine has no broker, so it can't ask a table whether bets are open; start it with `--broker`",
@@ -90,22 +92,21 @@ class _Query:
     def __init__(self, table: str, digest: str | None) -> None:
         self.table = table
         self.digest = digest
-        """For a wager made with the dice out: what must be confirmed."""
+        """The digest that a confirmation must repeat, for a wager made with the dice out; otherwise None."""
         self.over = False
-        """Whether the throw has been decided, so that every confirmation is now too late."""
+        """Whether the throw has been decided. A confirmation is then too late."""
         self.statement: OpenStatement | None = None
 
 
 class Gate:
-    """Waits for tables' statements. Any thread may use it, without holding the engine's lock."""
+    """Waits for tables' statements. Any thread may use it without the engine's lock."""
 
     def __init__(
         self, nonce: Callable[[], str] | None = None, wait_s: float = WAIT_S, late_s: float = LATE_WAIT_S
     ) -> None:
-        """Wait `wait_s` for a statement, and `late_s` for one about a wager made with the dice out.
+        """Wait at most `wait_s` for a statement, and `late_s` if a wager is made with the dice out.
 
-        `nonce` returns 32 unpredictable hexadecimal digits; without it no table can be queried and no bet is
-        granted.
+        `nonce` returns 32 unpredictable hexadecimal digits. Without `nonce`, every bet is refused.
         """
         self._wait_s = wait_s
         self._late_s = late_s
@@ -118,7 +119,7 @@ class Gate:
         self._settled: dict[str, int] = {}
         self._keys: dict[str, PublicKey] = {}
         self.forged = 0
-        """Statements that were not signed by their table's key; they are ignored."""
+        """The number of statements ignored because they were not signed by their table's key."""
         self.statements: dict[str, OpenStatement] = {}
         """The newest statement of each table that was queried."""
 
@@ -130,8 +131,8 @@ class Gate:
     ) -> None:
         """Set the functions that ask tables.
 
-        Without `ask_table_late`, wagers made with the dice out are refused; without `ask_table_play`, Play is
-        treated like any other bet.
+        Without `ask_table_late`, wagers made with the dice out are refused. Without `ask_table_play`, Play is
+        treated like other bets.
         """
         self._ask_table = ask_table
         self._ask_table_late = ask_table_late
@@ -145,7 +146,7 @@ class Gate:
     # --- the engine's side ---
 
     def pin(self, table: str, key: PublicKey) -> None:
-        """Accept a table's statements signed by this key."""
+        """Accept a table's statements if they are signed by this key."""
         with self._changed:
             self._keys[table] = key
 
@@ -156,7 +157,7 @@ class Gate:
             self._changed.notify_all()
 
     def end_late_waits(self, table: str) -> None:
-        """Refuse a table's waiting late wagers, since its dice are no longer out."""
+        """Refuse a table's waiting late wagers; its dice are no longer out."""
         with self._changed:
             for query in self._queries.values():
                 query.over = query.over or query.table == table
@@ -177,14 +178,14 @@ class Gate:
             key = self._keys.get(statement.table)
             requested = any(nonce in self._queries for nonce in statement.heard)
         if not requested or key is None:
-            return  # No request waits for it: it is old, answers another engine, or was sent unasked.
+            return  # No request waits for this statement. It may be old, or the answer to another engine.
         if not statement_signed_by(payload, key):
             self.forged += 1
-            raise ValueError(f"a statement in the name of table {statement.table}, not signed by its key")
+            raise ValueError(f"a statement of table {statement.table} is not signed by the table's key")
         self.accept(statement)
 
     def accept(self, statement: OpenStatement) -> None:
-        """Handle a statement that is known to be genuine."""
+        """Handle a genuine statement, received from the table itself or with a verified signature."""
         with self._changed:
             self.statements[statement.table] = statement
             for nonce, heard_us in statement.heard.items():
@@ -200,9 +201,9 @@ class Gate:
     # --- the requester's side ---
 
     def ask(self, table: str, play: PlayAt | None = None) -> Admitted | NoStatement:
-        """Ask for the statement and wait for it; the request must already be complete.
+        """Ask for the statement and wait for it. The request must already be complete.
 
-        `play` names the positions at which the request makes Play wagers, if any.
+        `play` names the positions of the request's Play wagers, if there are any.
         """
         ask_table = self._ask_table
         if ask_table is None or self._nonce is None:
@@ -219,7 +220,7 @@ class Gate:
             self.forget(nonce)
 
     def ask_late(self, table: str, wager: LateWager) -> Admitted | NoStatement:
-        """Ask whether a wager made with the dice out is confirmed in time, and wait for the decision."""
+        """Ask the table to have a wager made with the dice out confirmed, and wait for its statement."""
         ask_table_late = self._ask_table_late
         if ask_table_late is None or self._nonce is None:
             return _NO_TABLE
@@ -232,9 +233,9 @@ class Gate:
             self.forget(nonce)
 
     def expect(self, table: str, nonce: str, digest: str | None = None) -> bool:
-        """Accept statements that repeat this nonce from now on; return False if too many bets are waiting.
+        """Start to accept statements that repeat this nonce; return False if too many bets are waiting.
 
-        `digest` is given for a wager made with the dice out; a statement must then repeat the digest too.
+        For a wager made with the dice out, a statement must also repeat its `digest`.
         """
         with self._changed:
             waiting = [
@@ -248,8 +249,8 @@ class Gate:
         return True
 
     def covered(self, nonce: str) -> Admitted | None:
-        """Return the statement that covers this nonce; None if there is none yet, or if outcomes that it
-        includes are not settled.
+        """Return the statement that covers this nonce; None if it has not arrived or includes an outcome that
+        is not settled.
         """
         with self._changed:
             query = self._queries.get(nonce)
@@ -259,7 +260,7 @@ class Gate:
             return Admitted(statement, statement.heard[nonce])
 
     def forget(self, nonce: str) -> None:
-        """Stop waiting for this nonce: a later statement that repeats it covers nothing."""
+        """Stop accepting statements that repeat this nonce."""
         with self._changed:
             self._queries.pop(nonce, None)
 

@@ -1,7 +1,7 @@
-"""Limits on HTTP requests: the token is checked before the body is read, and the body's length before it is
-parsed.
+"""Limits on HTTP requests. The token is checked before the body is read, and the body's length before its
+content is parsed.
 
-A request that is refused here takes at most some tens of kilobytes of memory and a few seconds.
+A refused request takes at most some tens of kilobytes of memory and a few seconds.
 """
 
 import asyncio
@@ -21,28 +21,28 @@ from controller.settlement_service.channel import HttpAnswer, HttpRequest, Role,
 DIGEST: Final = "table.digest"
 """Key of the token's digest in a request's scope."""
 MAX_BODY = 16_384
-"""Maximum size of a body in bytes; fifty wagers take about 5,000, any other request less than 2,000."""
+"""Maximum size of a body in bytes. Fifty wagers take about 5,000 bytes, other requests less than 2,000."""
 MAX_HEAD = 16_384
 """Maximum size of the request line and headers in bytes."""
 BODY_TIMEOUT_S = 5.0
-"""A body that takes longer to arrive is refused."""
+"""Maximum time for a body to arrive."""
 LINGER_TIMEOUT_S = 1.0
 MAX_LINGER = 256 * 1024
-"""After a refusal the rest of the body is read for at most LINGER_TIMEOUT_S and this many bytes, so that the
-sender receives the reason.
+"""Maximum number of bytes read after a refusal, for at most LINGER_TIMEOUT_S. A client that is still sending
+would not receive the reason if the connection were closed immediately.
 """
 MAX_TOKEN = 200
-"""Maximum length of a token in characters; a valid one has 43."""
+"""Maximum length of a token in characters; a valid token has 43."""
 MAX_INVALID_TOKENS_PER_S = 20
-"""Maximum number of invalid tokens per second looked up for one address; until a second has passed, further
-unknown tokens from that address are refused."""
+"""Maximum number of invalid tokens per second and address. Above it, unknown tokens from that address are
+refused without a look-up."""
 MAX_ADDRESSES = 256
-"""Maximum number of addresses counted separately; any further ones share one count."""
+"""Maximum number of addresses counted separately; further addresses share one count."""
 MAX_KNOWN = 1000
-"""Maximum number of valid tokens remembered; before one more is added, all are forgotten."""
+"""Maximum number of valid tokens remembered; when it is reached, all are forgotten."""
 MAX_REQUESTS_PER_TOKEN = 4
-"""Maximum number of simultaneous requests with one player's or reader's token, so that nobody can take all of
-the engine's time."""
+"""Maximum number of simultaneous requests with one player's or reader's token. It keeps one client from
+occupying the engine."""
 OPEN_TO_ALL = frozenset({("GET", "/health"), ("GET", "/openapi.json")})
 _WITH_BODY = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 
@@ -52,7 +52,7 @@ class _RequestHandler(Protocol):
 
 
 class _Refused(Exception):
-    """A request that is refused; the rest of it is discarded."""
+    """A refused request; the rest of its body is discarded."""
 
     def __init__(self, status: int, reason: str, rule: str = "") -> None:
         super().__init__(reason)
@@ -60,8 +60,9 @@ class _Refused(Exception):
 
 
 class Bounds:
-    """Guards the application: a request passes only with a valid token (unless it is open to all) and a
-    short, strict JSON body.
+    """Passes a request to the application if its token is valid and its body is short, strict JSON.
+
+    Requests in OPEN_TO_ALL need no token.
     """
 
     def __init__(self, app: ASGIApp, handler: _RequestHandler) -> None:
@@ -151,7 +152,7 @@ class _Passed(_Refused):
 
 
 class _Replay:
-    """Gives the application the body that was already read, and then only the client's disconnection."""
+    """Passes the body to the application in one message, and then the client's disconnection."""
 
     def __init__(self, body: bytes, receive: Receive) -> None:
         self._message: Message | None = {"type": "http.request", "body": body, "more_body": False}
@@ -175,7 +176,7 @@ def _headers(scope: Scope) -> dict[bytes, list[bytes]]:
 
 
 def _check_head(scope: Scope) -> None:
-    """Refuse a head that is longer than any valid request's."""
+    """Refuse a request line and headers of more than MAX_HEAD bytes."""
     named = sum(len(name) + len(value) for name, value in scope["headers"])
     if named + len(scope.get("raw_path", b"")) + len(scope.get("query_string", b"")) > MAX_HEAD:
         raise _Refused(431, f"the request line and headers have more than the allowed {MAX_HEAD} bytes")
@@ -251,7 +252,7 @@ class Connection(Protocol):
     """The connection over which a request was received."""
 
     trusted: bool
-    """Whether a valid token has been received over it."""
+    """Whether a valid token was received over this connection."""
 
 
 def _mark_trusted(scope: Scope) -> None:
@@ -269,5 +270,5 @@ def _extra(answer: HttpAnswer) -> dict[str, str]:
 
 
 def build_response(answer: HttpAnswer) -> Response:
-    """Return the HTTP answer."""
+    """Return an answer as an HTTP response."""
     return Response(bytes(answer.body), answer.status, _extra(answer), "application/json")

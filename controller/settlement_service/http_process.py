@@ -1,10 +1,8 @@
-"""The HTTP API: `python -m controller.settlement_service.http_process FILE FILE [PEM KEY]`.
+"""The HTTP process: `python -m controller.settlement_service.http_process FD FD [PEM KEY]`.
 
-It decides nothing: each request is passed to the engine, and the engine's answer is returned. The OpenAPI 3.1
-document at /openapi.json is generated from the types.
-
-The engine starts this process with two open files: the listening socket, and the channel to the engine
-(http_supervisor.py). This process has no database, no key and no token, and ends when the engine is gone.
+It passes each request to the engine and returns the engine's answer. The engine (http_supervisor.py) starts
+this process with two open file descriptors: the listening socket and the channel to the engine. The process
+has no database, keys or tokens, and ends when the engine has ended.
 """
 
 import asyncio
@@ -90,15 +88,15 @@ _UNKNOWN: dict[int, dict[str, object]] = {404: {"model": Refused, "description":
 
 
 class RequestHandler(Protocol):
-    """Answers requests: the engine, in this process or another."""
+    """Answers requests for the engine."""
 
     def ask(self, ask: HttpRequest) -> Awaitable[HttpAnswer]:
-        """Return the answer, or a refusal if none arrives in time."""
+        """Return the answer, or a refusal if no answer arrives in time."""
         ...
 
 
 def _responses(*kinds: dict[int, dict[str, object]]) -> dict[int | str, dict[str, Any]]:
-    """Return a route's possible answers in FastAPI's form."""
+    """Return the possible answers of a route, as expected by FastAPI."""
     return {code: response for kind in kinds for code, response in kind.items()}
 
 
@@ -108,7 +106,7 @@ guarded = APIRouter(dependencies=[Depends(_bearer)])
 
 
 def make_app(handler: RequestHandler) -> FastAPI:
-    """Return the application that passes requests to this handler."""
+    """Return the HTTP application, which passes requests to this handler."""
     app = FastAPI(
         title="Table settlement",
         version="1",
@@ -131,7 +129,7 @@ def make_app(handler: RequestHandler) -> FastAPI:
 
 
 class _Engine:
-    """Access to the engine for one HTTP request, with the request's token."""
+    """Passes one HTTP request to the engine with the digest of the caller's token."""
 
     def __init__(self, request: Request) -> None:
         self._handler: RequestHandler = request.app.state.handler
@@ -158,7 +156,7 @@ async def open_account(engine: Engine, key: Key, wanted: NewAccount) -> Response
 
 @guarded.get("/players/{player}", response_model=Account, responses=_responses(_UNKNOWN))
 async def account(engine: Engine, player: Player) -> Response:
-    """Read a balance and the wagers that are up."""
+    """Read a player's balance and the wagers that are up."""
     return await engine.ask("account", player=player)
 
 
@@ -166,7 +164,7 @@ async def account(engine: Engine, player: Player) -> Response:
 async def results(
     engine: Engine, player: Player, limit: Annotated[int, Query(ge=1, le=500)] = 100
 ) -> Response:
-    """Read the valid results, table by table, with each table's newest first."""
+    """List a player's valid results, grouped by table, the newest first."""
     return await engine.ask("results", player=player, limit=limit)
 
 
@@ -178,7 +176,7 @@ async def deposit(engine: Engine, key: Key, player: Player, amount: Amount) -> R
 
 @guarded.post("/players/{player}/withdrawals", response_model=Granted, responses=_responses(_REFUSES))
 async def withdraw(engine: Engine, key: Key, player: Player, amount: Amount) -> Response:
-    """Pay chips out."""
+    """Book a cash-out."""
     return await engine.ask("withdraw", key=key, player=player, cents=amount.cents)
 
 
@@ -190,13 +188,13 @@ async def tables(engine: Engine) -> Response:
 
 @guarded.get("/tables/{table}/rounds", response_model=list[RoundView])
 async def rounds(engine: Engine, table: Table, limit: Annotated[int, Query(ge=1, le=500)] = 100) -> Response:
-    """Read the intervals between the last wager, the close of bets and the result, newest round first."""
+    """List the intervals between last wager, close of bets and result, the newest round first."""
     return await engine.ask("rounds", table=table, limit=limit)
 
 
 @guarded.get("/alarms", response_model=list[Alarm])
 async def alarms(engine: Engine) -> Response:
-    """List the alarms that a person must investigate."""
+    """List the alarms that nobody has cleared."""
     return await engine.ask("alarms")
 
 
@@ -218,7 +216,7 @@ async def bet(engine: Engine, key: Key, table: Table, wanted: NewWager) -> Respo
     "/tables/{table}/wagers/batch", response_model=list[WagerAnswer], responses=_responses(_REFUSES)
 )
 async def bets(engine: Engine, key: Key, table: Table, wanted: NewWagers) -> Response:
-    """Make up to 50 bets under one statement of the table; each is granted or refused individually."""
+    """Make up to 50 bets. Each is granted or refused individually."""
     asked = tuple(wager.model_dump(exclude_none=True) for wager in wanted.wagers)
     return await engine.ask("bets", key=key, table=table, bets=asked)
 
@@ -246,10 +244,10 @@ MAX_CHARACTERS = 2000
 
 
 class LimitedLog(logging.Handler):
-    """Logs a limited number of lines per minute, according to the records' timestamps."""
+    """Logs a limited number of records per minute, and counts the rest."""
 
     def __init__(self, write: Callable[[str], object]) -> None:
-        """Write each line with `write`."""
+        """Pass each line to `write`."""
         super().__init__()
         self._write = write
         self._since_s = 0.0
@@ -257,7 +255,7 @@ class LimitedLog(logging.Handler):
         self._omitted = 0
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Write a record, or count it if there are too many."""
+        """Write or count a record."""
         if not 0 <= record.created - self._since_s < MINUTE_S:
             if self._omitted:
                 self._write(f"{self._omitted} more lines were omitted\n")
@@ -272,10 +270,10 @@ class LimitedLog(logging.Handler):
 
 BEAT_S = 1.0
 HEALTH_TIMEOUT_S = 1.0
-"""How long to wait for the engine's health report."""
+"""Maximum time to wait for the engine's health report."""
 ANSWER_TIMEOUT_S = 10.0
 NICENESS = 5
-"""How much lower this process's priority is than the controller's, for when the machine is busy."""
+"""The increase in nice value. The controller has priority over this process on a busy machine."""
 _decode: Callable[[bytes], HttpAnswer] = msgspec.json.Decoder(HttpAnswer).decode
 
 
@@ -299,7 +297,7 @@ class Remote:
         self._gone = False
 
     async def ask(self, ask: HttpRequest) -> HttpAnswer:
-        """Pass a request to the engine; simultaneous health requests share one answer."""
+        """Pass a request to the engine. Simultaneous health requests share one answer."""
         if ask.do != "health":
             return await self._exchange(ask, ANSWER_TIMEOUT_S)
         if self._health is None or self._health.done():
@@ -324,7 +322,7 @@ class Remote:
             del self._waiting[number]
 
     async def run(self, server: Server) -> None:
-        """Receive answers until the engine is gone, then stop the server."""
+        """Receive answers until the engine closes the channel, then stop the server."""
         reader, self._writer = await asyncio.open_connection(sock=self._channel)
         beating = asyncio.create_task(self._beat(server))
         frames = Frames(MAX_ANSWER)
@@ -353,7 +351,7 @@ class Remote:
 
 
 async def serve(listener: socket.socket, channel: socket.socket, certificate: tuple[str, ...]) -> None:
-    """Serve until the engine is gone."""
+    """Serve until the engine closes the channel; `certificate` is empty or names a PEM file and its key."""
     remote = Remote(channel)
     pem, key = (*certificate, None, None)[:2]
     config = uvicorn.Config(
@@ -379,7 +377,7 @@ async def serve(listener: socket.socket, channel: socket.socket, certificate: tu
 
 
 def main() -> None:
-    """Serve on the open files named on the command line."""
+    """Serve on the file descriptors given on the command line."""
     listener_fd, channel_fd, *certificate = sys.argv[1:]
     logging.basicConfig(
         handlers=[LimitedLog(sys.stderr.write)], level=logging.WARNING, format="HTTP API: %(message)s"

@@ -1,8 +1,8 @@
 """Requests received over HTTP, authorized and answered in the engine's own process.
 
-Every request except `health` carries the digest of a token. The token, its role, and the account, wager or
-seat concerned are checked here, so that the process that serves HTTP need not be trusted. Only digests of
-tokens are stored; a token is shown once, when it is made.
+Every request except `health` carries the digest of a token. This module checks the token, its role, and the
+account, wager or seat concerned; the engine does not trust the HTTP process. The database stores only the
+digests of tokens.
 """
 
 import json
@@ -47,17 +47,17 @@ from controller.settlement_service.faults import DatabaseUnavailable, RequestRef
 from controller.settlement_service.ledger import player_account
 
 MAX_LISTED = 1000
-"""Maximum number of tables, alarms or wagers in one answer, so that the answer fits in one frame."""
+"""Maximum number of tables, alarms or wagers in one answer, which must fit into one frame."""
 
 
 class Views:
-    """Read access, with a separate transaction for each read."""
+    """Read access to an engine's database; each method uses a separate transaction."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
 
     def account(self, player: str) -> Account | None:
-        """Return a player's balance and the wagers that are up; None if there is no such account."""
+        """Return a player's balance and the wagers that are up; None if the player has no account."""
         wagers = schema.wagers
         query = select(wagers).where(wagers.c.player == player, wagers.c.stake > 0)
         with self._engine.work() as work:
@@ -85,7 +85,7 @@ class Views:
         return row.player, view
 
     def results(self, player: str, limit: int) -> list[Result]:
-        """Return a player's valid results, table by table, with each table's newest first."""
+        """Return a player's valid results, grouped by table, the newest first."""
         results, movements = schema.results, schema.movements
         query = (
             select(results, movements.c.booked_us)
@@ -111,7 +111,7 @@ class Views:
         ]
 
     def tables(self) -> list[TableView]:
-        """Return every table with the number of its next outcome."""
+        """Return the states of all tables."""
         query = select(schema.tables).order_by(schema.tables.c.name).limit(MAX_LISTED)
         with self._engine.work() as work:
             rows = work.connection.execute(query).all()
@@ -123,7 +123,7 @@ class Views:
         ]
 
     def rounds(self, table: str, limit: int) -> list[RoundView]:
-        """Return a table's newest rounds, the newest first."""
+        """Return a table's rounds, the newest first."""
         rounds = schema.rounds
         query = select(rounds).where(rounds.c.table_name == table).order_by(rounds.c.round.desc())
         with self._engine.work() as work:
@@ -131,7 +131,7 @@ class Views:
         return [
             RoundView(
                 round=row.round,
-                # Times of two sessions can't be compared, since each has its own clock.
+                # Each session of a table has its own clock.
                 wager_to_close_ms=_between_ms(row.last_bet_t, row.closed_t)
                 if row.bet_session == row.session
                 else None,
@@ -157,11 +157,11 @@ def _between_ms(from_us: int | None, to_us: int | None) -> float | None:
 
 
 TOKEN_BYTES = 32
-"""Random bytes in a token; with this many, its digest needs neither a salt nor a slow hash."""
+"""Number of random bytes in a token. The digest of 32 random bytes needs neither a salt nor a slow hash."""
 
 
 class Tokens:
-    """The tokens of one settlement database."""
+    """The tokens in a settlement database."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
@@ -169,14 +169,14 @@ class Tokens:
     def make(self, name: str, role: Role, secret: str, player: str | None = None) -> None:
         """Store the digest of a new secret.
 
-        Raises RequestRefused if the name is in use, the player is unknown, or a player is missing for the
-        role `player` or given for any other role.
+        Raises RequestRefused if the name is in use, the player has no account, the role `player` has no
+        player, or another role has one.
         """
         if (role == "player") != (player is not None):
             reason = (
                 "a token with the role player must name its player"
                 if player is None
-                else f"a token with the role {role} can't be for a player; leave out player {player}"
+                else f"a token with the role {role} can't name a player; leave out player {player}"
             )
             raise RequestRefused("TOKEN", reason)
         with self._engine.work() as work:
@@ -190,7 +190,7 @@ class Tokens:
             )
 
     def revoke(self, name: str) -> None:
-        """Revoke a token. Raises RequestRefused if there is no valid one with this name."""
+        """Revoke a token. Raises RequestRefused if no valid token has this name."""
         tokens = schema.tokens
         with self._engine.work() as work:
             change = update(tokens).where(tokens.c.name == name, tokens.c.revoked_us.is_(None))
@@ -198,7 +198,7 @@ class Tokens:
                 raise RequestRefused("TOKEN", f"there is no valid token named {name}")
 
     def caller(self, digest: str) -> Caller | None:
-        """Return the caller whose token has this digest; None if there is no valid token."""
+        """Return the caller whose token has this digest; None if no valid token has it."""
         tokens = schema.tokens
         query = select(tokens).where(tokens.c.digest == digest, tokens.c.revoked_us.is_(None))
         with self._engine.work() as work:
@@ -214,17 +214,15 @@ class Tokens:
 
 
 def digest_of(secret: str) -> str:
-    """Return a token's digest; only the digest is stored."""
+    """Return a token's digest, as stored in the database."""
     return sha256(secret.encode()).hexdigest()
 
 
 ReadBrokerState = Callable[[], BrokerState]
-"""Returns the state of the broker that outcomes come from."""
+"""Returns the state of the engine's broker."""
 
 
 class _HttpRefusal(Exception):
-    """A request that ends with this status, rule and reason."""
-
     def __init__(self, status: int, rule: str, reason: str) -> None:
         super().__init__(reason)
         self.answer = refusal(status, rule, reason)
@@ -234,7 +232,7 @@ class HttpRequests:
     """Answers requests to an engine. Any thread may use it."""
 
     def __init__(self, engine: Engine, broker: ReadBrokerState = lambda: "none") -> None:
-        """Answer for this engine; `broker` returns the state of the broker that outcomes come from."""
+        """Answer for this engine; `broker` returns the state of its broker."""
         self._engine = engine
         self._accounts = AccountRequests(engine)
         self._views = Views(engine)
@@ -317,7 +315,7 @@ class HttpRequests:
             return _granted(self._accounts.change(identity, ask.table, dict(ask.asked)))
         if do in ("bet", "bets"):
             bets = (ask.asked,) if do == "bet" else ask.bets
-            # Only staff may lodge a wager that dealer and boxperson must confirm aloud (C34-MK-1b).
+            # Only staff may lodge a late wager; dealer and boxperson must confirm it aloud (C34-MK-1b).
             if own and any(bet.get("player") != caller.player or bet.get("late") for bet in bets):
                 raise _forbidden(caller)
             if do == "bets":
@@ -340,7 +338,7 @@ def _forbidden(caller: Caller) -> _HttpRefusal:
 
 
 class _Answer(msgspec.Struct, frozen=True, kw_only=True):
-    """The result of one of several bets; `channel.WagerAnswer` is its form over HTTP."""
+    """The result of one of several bets; encodes like `channel.WagerAnswer`."""
 
     id: object
     granted: Done | None = None

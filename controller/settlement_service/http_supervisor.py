@@ -1,9 +1,9 @@
-"""The engine's side of the HTTP API: starts the process that serves HTTP, and answers the requests that it
+"""The engine's side of the HTTP API. It starts the HTTP process, and answers the requests that this process
 passes on.
 
-An attack over HTTP is confined to that process: it shares no memory with the engine, has neither its database
-nor its key, runs at a lower priority, and is restarted if it ends or stops responding. The port is bound
-here, so that it stays reserved during a restart.
+An attack over HTTP reaches only the HTTP process. That process shares no memory with the engine, has no
+access to the database or the engine's key, and runs at a lower priority. The engine restarts it if it ends or
+stops responding. The engine binds the port, which therefore stays reserved during a restart.
 """
 
 import os
@@ -38,34 +38,34 @@ from controller.settlement_service.upkeep import Pruning
 STOP_TIMEOUT_S = 5.0
 TURN_S = 0.5
 PROBE_INTERVAL_S = 0.5
-"""Interval between tests that the database can be written."""
+"""Interval between write tests of the database."""
 SILENT_TURNS = 40
-"""The other process sends a heartbeat every second, and is restarted after this many turns (20 s) of silence.
-"""
+"""Number of turns (20 s) without a heartbeat after which the HTTP process is restarted. It sends a heartbeat
+every second."""
 RESTART_DELAY_S = 2.0
-"""Delay before the other process is restarted."""
+"""Delay before the HTTP process is restarted."""
 WORKERS = 64
-"""Maximum number of simultaneous requests, each of which may wait for its table's statement (0.2 s, or 0.6 s
-for a silent table; 9 s with the dice out). The gate lets fewer wait per table, so that a silent table does
-not block the others."""
+"""Maximum number of simultaneous requests. Each may wait for its table's statement (0.2 s, or 0.6 s for a
+silent table; 9 s with the dice out). The gate has a lower limit per table, so a silent table does not block
+the other tables."""
 MAX_WAITING = 64
-"""Maximum number of requests waiting for a worker; any more are refused."""
+"""Maximum number of requests waiting for a worker. Further requests are refused."""
 BACKLOG = 128
 _PROCESS = "controller.settlement_service.http_process"
 _KEPT = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "PYTHONPATH", "VIRTUAL_ENV", "COVERAGE_PROCESS_START")
-"""The environment variables passed to the other process: no credentials, no notify socket."""
+"""The environment variables passed to the HTTP process. Credentials and the notify socket are withheld."""
 Say = Callable[[str], object]
 
 
 class _Link:
-    """The channel to one run of the other process."""
+    """The channel to one run of the HTTP process."""
 
     def __init__(self, connection: socket.socket) -> None:
         self.connection = connection
         self._lock = Lock()
 
     def answer(self, number: int, answer: HttpAnswer) -> None:
-        """Send an answer; if the other process does not accept it, end its run."""
+        """Send an answer; if this fails, close the channel, which ends the run."""
         payload = msgspec.json.encode(answer)
         if len(payload) > MAX_ANSWER:
             payload = msgspec.json.encode(
@@ -80,7 +80,7 @@ class _Link:
 
 
 class HttpSupervisor:
-    """The HTTP API of an engine, in a separate process."""
+    """Runs an engine's HTTP API in a separate process."""
 
     def __init__(
         self,
@@ -114,9 +114,9 @@ class HttpSupervisor:
         self.ready = False
         """Whether requests are answered."""
         self.beats = 0
-        """Incremented while the other process is running."""
+        """Incremented while the HTTP process is running."""
         self.probes = 0
-        """Incremented while the database can be written."""
+        """Incremented while the database is writable."""
         self.starts = 0
         self._stopping = Event()
         self._probe_now = Event()
@@ -136,7 +136,7 @@ class HttpSupervisor:
             thread.start()
 
     def stop(self) -> None:
-        """Stop; requests in progress are answered with 503, and must be repeated with the same key."""
+        """Stop. Requests in progress are answered with 503, and must be repeated with the same key."""
         self._stopping.set()
         self._probe_now.set()
         link = self._link
@@ -149,7 +149,7 @@ class HttpSupervisor:
         self._workers.shutdown(wait=False, cancel_futures=True)
         self._listener.close()
 
-    # --- the other process ---
+    # --- the HTTP process ---
 
     def _run(self) -> None:
         while not self._stopping.is_set():
@@ -163,7 +163,7 @@ class HttpSupervisor:
                 self._stopping.wait(RESTART_DELAY_S)
 
     def _serve_once(self) -> str:
-        """Serve one run of the other process; return why it ended."""
+        """Serve one run of the HTTP process; return why it ended."""
         own_end, other_end = socket.socketpair()
         with own_end, other_end:
             own_end.settimeout(TURN_S)
@@ -207,7 +207,7 @@ class HttpSupervisor:
                 for number, payload in frames.feed(data):
                     self._receive(link, number, payload)
             except (Broken, msgspec.MsgspecError) as error:
-                return f"its process sent something that is not a request ({error})"
+                return f"its process sent an invalid request ({error})"
 
     def _exit_code(self, process: "subprocess.Popen[bytes]") -> str:
         with suppress(subprocess.TimeoutExpired):
@@ -265,9 +265,7 @@ class HttpSupervisor:
     # --- the database ---
 
     def _probe(self) -> None:
-        """Test writing at intervals, so that a stalled or read-only database is detected before a bet needs
-        it.
-        """
+        """Test at intervals whether the database is writable, and drop old answers to requests."""
         while not self._stopping.is_set():
             self._probe_now.wait(PROBE_INTERVAL_S)
             self._probe_now.clear()

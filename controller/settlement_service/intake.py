@@ -1,4 +1,4 @@
-"""Intake of outcomes: applies each once, in the table's order, if the table's own key signed it."""
+"""Intake of outcomes. It verifies their signatures, and applies each outcome once, in the table's order."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -30,10 +30,10 @@ from controller.settlement_service.enrolled_table import EnrolledTable
 from controller.settlement_service.work import Work
 
 MAX_HELD_BYTES = 4_000_000
-"""Maximum size in bytes of one table's outcomes that wait for a missing one; a thousand outcomes take about a
-third of it. The limit keeps the holder of one table's key from using the memory that other tables need."""
+"""Maximum size in bytes of one table's outcomes that wait for a missing outcome. A thousand outcomes take a
+third of it. Without the limit, the holder of one table's key could exhaust the engine's memory."""
 MALFUNCTIONS = frozenset({"power_lost", "missing_reading", "conflict", "unruled"})
-"""Reasons for a No Roll or No Spin that count as a malfunction of the equipment."""
+"""Reasons for a No Roll or No Spin that are malfunctions of the equipment."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,12 +41,12 @@ class Policies:
     """The house's policies."""
 
     malfunction: Literal["stand", "refund"] = "stand"
-    """What happens to bets after a No Roll or No Spin caused by a malfunction: they remain for the next
-    attempt (!34-10, !R-7), or all stakes are returned (as Singapore's Conduct of Gaming rules, r.15,
-    require).
+    """The effect on bets of a No Roll or No Spin caused by a malfunction. With `stand`, bets remain for the
+    next attempt (!34-10, !R-7). With `refund`, all stakes are returned, as required by Singapore's Conduct of
+    Gaming rules, r.15.
     """
     hold: int = 1000
-    """Maximum number of a table's outcomes that wait for a missing one."""
+    """Maximum number of a table's outcomes that wait for a missing outcome."""
 
 
 class Intake:
@@ -56,7 +56,7 @@ class Intake:
         self._policies = policies
 
     def take(self, work: Work, table: EnrolledTable | None, delivery: Delivery) -> list[Answer]:
-        """Handle one delivery for its table; return its answer and those of deliveries that waited for it."""
+        """Handle one delivery; return its answer, and the answers to deliveries that waited for it."""
         if table is None:
             reason = "the table is not enrolled; enrol it with `tablectl settlement enrol`"
             return [_rejected(delivery, "table_unknown", reason)]
@@ -76,7 +76,7 @@ class Intake:
         return answers
 
     def release(self, work: Work, table: EnrolledTable, who: str, *, refund: bool) -> None:
-        """Clear a table's alarms, and resume it if it is halted."""
+        """Clear a table's alarms and end its halt. With `refund`, the next outcome returns all stakes."""
         if table.halted:
             table.halted = None
             table.skip_seq = table.next_seq if refund else None
@@ -91,12 +91,12 @@ class Intake:
     def _acknowledge_again(
         self, work: Work, table: EnrolledTable, delivery: Delivery, outcome: Outcome
     ) -> Answer:
-        """Acknowledge an outcome that was applied before; a different one with its number is a conflict."""
+        """Acknowledge an outcome that was applied before; halt if it differs from the applied one."""
         known = work.chain_of(table.name, outcome.seq)
         if known == delivery.chain:
             return AcknowledgedDelivery(table.name, outcome.id, delivery.chain)
         if known is None:
-            reason = f"outcome {outcome.id} is earlier than the first outcome set at enrolment"
+            reason = f"outcome {outcome.id} is earlier than the first outcome of the enrolment"
             return _rejected(delivery, "before_enrolment", reason)
         return self._conflict(work, table, delivery, outcome, known)
 
@@ -118,8 +118,9 @@ class Intake:
     def _conflict(
         self, work: Work, table: EnrolledTable, delivery: Delivery, outcome: Outcome, known: str
     ) -> RejectedDelivery:
-        """Halt at a second outcome with the same number and a valid signature (from a cloned table or an old
-        journal).
+        """Halt the table: two signed outcomes have the same number.
+
+        Causes are a cloned table and a restored journal.
         """
         reason = (
             f"outcome {outcome.seq} was received with the chain hashes {delivery.chain} and {known}, both"
@@ -134,7 +135,7 @@ class Intake:
             if step is not None:
                 self._step(work, table, step)
         except (Contradiction, UnknownRequest) as error:
-            reason = f"outcome {outcome.id} does not fit the wager book: {error}"
+            reason = f"outcome {outcome.id} contradicts the wager book: {error}"
             return self._halt(work, table, delivery, "state_differs", reason)
         table.follow_bets(outcome)
         work.store_round_times(table.name, table.round, delivery.event.session, outcome)
@@ -159,8 +160,8 @@ class Intake:
     def _strike(self, work: Work, table: EnrolledTable, session: str, outcome: Outcome) -> None:
         """If this outcome closes bets, withdraw the requests that the table received after the close.
 
-        If sensors report later than the table's statement allows for (because a cable or a process stalled),
-        the close may be earlier than a time that a statement already covers.
+        Such requests exist if sensors reported later than the table's statement allows for, for example
+        after a stalled process. The close is then earlier than the time covered by a statement.
         """
         if outcome.type != "bets.closed" or not isinstance(outcome.data, Bets):
             return
@@ -172,12 +173,13 @@ class Intake:
         work.store_last_bet(table.name, closed, table.book.last_received(closed))
         reason = (
             f"round {closed.round}: withdrew {len(strikes)} wagers or changes that the table received after"
-            " bets had closed; its sensors reported the close late (see the table's fault `readings_late`)"
+            " bets had closed; its sensors reported the close after a delay (see the table's fault"
+            " `readings_late`)"
         )
         work.alarm(table.name, "bets_struck", reason)
 
     def _step_of(self, work: Work, table: EnrolledTable, outcome: Outcome) -> Step | None:
-        """Return an outcome's step in the wager book; None if it has none."""
+        """Return an outcome's step in the wager book; None if the outcome has no effect there."""
         n = table.book.last_n + 1
         wagers = table.game.wagers
         if outcome.seq == table.skip_seq:
@@ -200,7 +202,7 @@ class Intake:
         )
 
     def _skipping(self, work: Work, table: EnrolledTable, outcome: Outcome) -> Step:
-        """Return the step that refunds all stakes and restarts at the table's state after this outcome."""
+        """Return the step that returns all stakes and restarts with the table's state after this outcome."""
         prelude = table.game.wagers.prelude_after(outcome, self._names(work, table.name))
         return Step(
             n=table.book.last_n + 1,
@@ -240,7 +242,7 @@ def seat_of(work: Work, table: str, player: str) -> str:
 
 
 class _Seated(dict[str, str]):
-    """The players by seat; a seat without a player gives a name made of the table's and the seat's."""
+    """The players by seat. For an empty seat, the name is built from the table and the seat."""
 
     def __init__(self, table: str, taken: Mapping[str, str]) -> None:
         super().__init__(taken)

@@ -1,7 +1,7 @@
-"""The settlement engine's own key, with which it signs its answers: Ed25519, created at the first start.
+"""The Ed25519 key with which the settlement engine signs its answers. The first start creates it.
 
-A rotated key is published with the previous key's signature, so that tables that trust the previous key
-accept the new one.
+A rotated key is published with a signature by the previous key. Tables that trust the previous key then
+accept the new key.
 """
 
 import os
@@ -18,20 +18,20 @@ from controller.publish.events import MAX_EARLIER, Endorsement, endorse, is_endo
 from controller.settlement_service.faults import SettlementFault
 
 CREDENTIAL = "settlement-key"
-"""The credential's name in the unit: LoadCredentialEncrypted=settlement-key:/etc/table/settlement.cred."""
+"""The name of the systemd credential: LoadCredentialEncrypted=settlement-key:/etc/table/settlement.cred."""
 FOLDER = Path("/var/lib/table")
 """The key's folder if the engine's database is not a file."""
 
 
 class EngineKey(NamedTuple):
-    """The engine's key, and the endorsements of its rotations, newest first."""
+    """The engine's key, and the endorsements of its rotations, the newest first."""
 
     key: Key
     endorsements: tuple[Endorsement, ...] = ()
 
     @property
     def endorsed(self) -> str | None:
-        """The signature of the previous key over this one's public key, in hex; None before any rotation."""
+        """The previous key's signature over this public key, in hex; None if there was no rotation."""
         return self.endorsements[0].endorsed if self.endorsements else None
 
     @property
@@ -41,7 +41,7 @@ class EngineKey(NamedTuple):
 
     @property
     def public(self) -> str:
-        """The public key in hexadecimal digits, as in a table's `engine_key`."""
+        """The public key in hex, as in a table's `engine_key`."""
         return self.key.public.raw.hex()
 
 
@@ -57,10 +57,9 @@ def key_path(database: str) -> Path:
 
 
 def engine_key(path: Path, environ: Mapping[str, str]) -> EngineKey:
-    """Return the engine's key from its credential or file; create one if there has never been one.
+    """Return the engine's key from its credential or file; create the file if neither exists.
 
-    Raises:
-        SettlementFault: the key can't be read or created.
+    Raises SettlementFault if the key can't be read or created.
     """
     directory = environ.get("CREDENTIALS_DIRECTORY")
     credential = None if directory is None else Path(directory) / CREDENTIAL
@@ -83,13 +82,12 @@ def engine_key(path: Path, environ: Mapping[str, str]) -> EngineKey:
 
 
 def rotate(path: Path) -> EngineKey:
-    """Replace the key with a new one, signed by the old one, which is kept next to it as `.before`.
+    """Replace the key with a new key that the old key has signed; keep the old key next to it as `.before`.
 
-    If a rotation is interrupted, the next call completes it; an engine that starts in between uses one of the
-    two keys.
+    The next call completes an interrupted rotation. An engine started in between uses one of the two keys.
 
-    Raises:
-        SettlementFault: there is no key, another command is rotating it, or the new one can't be written.
+    Raises SettlementFault if the key can't be read, another command is changing keys in the folder, or the
+    new key can't be written.
     """
     try:
         with locked_folder(path.parent):
@@ -129,7 +127,7 @@ def _rotate(path: Path) -> EngineKey:
 
 
 def _finish(path: Path) -> bool:
-    """Complete an interrupted rotation if its new key is endorsed; return whether one was completed."""
+    """Complete an interrupted rotation if its new key is endorsed; return whether this was done."""
     made = path.with_suffix(".new")
     try:
         if not made.exists() or not _handovers(path, load_key(made, "engine")):
@@ -141,7 +139,7 @@ def _finish(path: Path) -> bool:
 
 
 def _endorsements(path: Path, held: Key) -> tuple[Endorsement, ...]:
-    """Return the endorsements of this key and earlier ones, newest first; none if it was never rotated."""
+    """Return the endorsements of this key and of earlier keys, the newest first."""
     handovers = _handovers(path, held)
     keys = (held.public.raw.hex(), *(one.before for one in handovers))
     return tuple(
@@ -151,16 +149,16 @@ def _endorsements(path: Path, held: Key) -> tuple[Endorsement, ...]:
 
 class _Handover(NamedTuple):
     signature: str
-    """Signature of the previous key over the key that replaced it, in hex."""
+    """The previous key's signature over its successor, in hex."""
     before: str
-    """The previous public key; empty in a file of an earlier release, which did not name it."""
+    """The previous public key; empty in files from earlier releases, which do not contain it."""
 
 
 def _handovers(path: Path, held: Key) -> list[_Handover]:
-    """Read the handovers to a key, newest first: one `SIGNATURE KEY` per line.
+    """Read the handovers to a key, the newest first. The file has one `SIGNATURE KEY` per line.
 
-    Lines of an interrupted rotation belong to another key and are skipped, as is anything that does not
-    follow from the line before.
+    Skip leading lines for another key, left by an interrupted rotation. Stop at the first later line that
+    does not endorse the key before it.
     """
     file = _endorsement_path(path)
     try:
@@ -186,7 +184,7 @@ def _handovers(path: Path, held: Key) -> list[_Handover]:
 def _names_its_key(path: Path) -> bool:
     """Return whether the endorsement file names the previous key.
 
-    A file that does not can't be verified, and may be from an earlier rotation.
+    A file without the previous key can't be verified, and may be from an earlier rotation.
     """
     file = _endorsement_path(path)
     return file.exists() and b" " in file.read_bytes().strip()

@@ -1,7 +1,7 @@
-"""The ledger: accounts, movements between them that always sum to zero, and the movement of each request.
+"""The ledger: accounts, and the movements of money that a game's requests cause.
 
-It does no I/O: the same requests give the same lines and movements, so a table can be rebuilt, corrected and
-verified by replaying its requests.
+The ledger does no I/O. The same requests always produce the same lines and movements. A table can therefore
+be rebuilt, corrected and verified by a replay of its requests.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -26,11 +26,11 @@ from controller.settlement.book import (
 )
 
 CAGE = "cage"
-"""The account that chips come from and go to; it represents the money outside the ledger."""
+"""The account for money outside the ledger. Players buy chips from the cage and cash them in there."""
 
 
 class Unbalanced(Exception):
-    """A movement would create or lose money, which is a bug; it is not booked."""
+    """A movement does not sum to zero, because of a bug. It is not booked."""
 
 
 def player_account(player: str) -> str:
@@ -49,7 +49,7 @@ def at_risk(table: str) -> str:
 
 
 def breakage(table: str) -> str:
-    """Return the name of the account of a table's breakage, kept by rounding down (rules.md 9.3)."""
+    """Return the name of the account of a table's breakage from rounding down (rules.md 9.3)."""
     return f"breakage:{table}"
 
 
@@ -64,14 +64,14 @@ def bonus_pot(table: str) -> str:
 
 
 class Movement:
-    """Cents per account, which sum to zero."""
+    """A movement of money: cents per account, which must sum to zero."""
 
     def __init__(self, legs: Mapping[str, int] | None = None) -> None:
-        """Start with these legs, by default none."""
+        """Start with these legs (default: none)."""
         self._legs: dict[str, int] = dict(legs or {})
 
     def move(self, cents: int, source: str, to: str) -> None:
-        """Move cents from one account to another; a negative amount goes in the opposite direction."""
+        """Move cents from one account to another. A negative amount moves in the opposite direction."""
         self._add(source, -cents)
         self._add(to, cents)
 
@@ -81,7 +81,7 @@ class Movement:
             self._add(account, sign * cents)
 
     def legs(self) -> Iterator[tuple[str, int]]:
-        """Yield the accounts that change, and by how much."""
+        """Yield the accounts that change, and the change in cents."""
         return ((account, cents) for account, cents in self._legs.items() if cents)
 
     def balanced(self) -> dict[str, int]:
@@ -115,7 +115,7 @@ class Applied:
 
     @property
     def refused(self) -> bool:
-        """Whether the game refused the request, so that nothing changes."""
+        """Whether the game refused the request, which then changes nothing."""
         return any(
             isinstance(line, RefusedLine) or (isinstance(line, Decided) and line.status == "rejected")
             for line in self.lines
@@ -123,17 +123,14 @@ class Applied:
 
 
 class Tally:
-    """One table's game and wagers.
-
-    `wagers` holds every accepted wager until it is passed to `forget`.
-    """
+    """One table's game and wagers. `wagers` contains all accepted wagers except those passed to `forget`."""
 
     def __init__(
         self, table: str, game: Book, carry: Fraction = Fraction(), *, paid_at_table: bool = False
     ) -> None:
-        """Start with an empty book; `carry` is the fraction of a cent of breakage that is not booked yet.
+        """Start with an empty book; `carry` is the breakage (a fraction of a cent) that is not booked yet.
 
-        `paid_at_table`: stakes come from the cage, since players pay for them in chips (H-BET-1).
+        With `paid_at_table`, stakes come from the cage, because players pay for them in chips (H-BET-1).
         """
         self._paid_at_table = paid_at_table
         self._table = table
@@ -144,17 +141,17 @@ class Tally:
 
     @property
     def up(self) -> list[Wager]:
-        """The wagers at risk, in the order they were made."""
+        """The wagers at risk, oldest first."""
         return [wager for wager in self.wagers.values() if wager.status == "up"]
 
     @property
     def lacks_line_bet(self) -> bool:
-        """Whether the shooter of a craps table has not made the line bet that is now required."""
+        """Whether the shooter of a craps table still owes a line bet."""
         return self._game.line_bet_missing
 
     @property
     def late_refusal(self) -> Refusal | None:
-        """Why this game accepts no bet with the dice out, even if confirmed; None if it accepts such bets."""
+        """Why this game accepts no bets with the dice out; None if it accepts confirmed ones."""
         return self._game.late_refusal
 
     @property
@@ -169,16 +166,16 @@ class Tally:
 
     @property
     def carry(self) -> Fraction:
-        """The fraction of a cent of breakage that is not booked yet."""
+        """The breakage that is not booked yet, in cents."""
         return self._carry + self._game.breakage_cents - self._breakage_booked
 
     @property
     def remembers(self) -> bool:
-        """Whether the game has state other than its bets, so that a fresh one would not be equivalent."""
+        """Whether the game has state other than its bets. A fresh game is then not equivalent."""
         return self._game.remembers
 
     def cost(self, request: Request) -> int:
-        """Return how many cents a request would take from its player if granted."""
+        """Return the cost of a request to its player, in cents."""
         if isinstance(request, Increase):
             wager = self.wagers.get(request.id)
             return max(0, request.to - wager.stake) if wager else 0
@@ -241,7 +238,7 @@ class Tally:
                 case Bonus():
                     moved.move(line.payout, house(self._table), player_account(self.wagers[line.bet].player))
                 case Decided() if pot is not None:
-                    # In a game with a pot the stakes are the pot, which the PotShared line distributes.
+                    # In a game with a pot, the PotShared line distributes the stakes.
                     self._close(self.wagers[line.id], line.status)
                 case Decided():
                     self._settle(line, moved)
@@ -276,7 +273,7 @@ class Tally:
     def _book_breakage(self, moved: Movement) -> None:
         whole = int(self._carry + self._game.breakage_cents) - self._breakage_booked
         if whole:
-            # The house pays the exact odds; the fraction that the player can't be paid is breakage.
+            # The house pays the exact odds. The fraction of a cent that a player can't be paid is breakage.
             moved.move(whole, house(self._table), breakage(self._table))
             self._breakage_booked += whole
 

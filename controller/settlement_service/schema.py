@@ -164,9 +164,13 @@ rounds = Table(
     Column("moved_t", BigInteger),
     Column("result_t", BigInteger),
 )
-"""For each round, in microseconds on the table's clock: when the table received the last granted wager or
-change (in `bet_session`), and (in `session`, which may be a later one) when bets closed, when the ball
-dropped, the dice were released or the first card was dealt, and when the round was decided."""
+"""The times of each round of bets, in microseconds on the table's clock.
+
+last_bet_t: the table received the last granted wager or change, in session `bet_session`
+closed_t: bets closed, in session `session`
+moved_t: the dice were released, the ball dropped or the first card was dealt
+result_t: the round was decided
+"""
 
 _LATER = (rounds,)
 
@@ -183,23 +187,20 @@ def _rounds(connection: Connection) -> None:
 
 
 def _struck(_connection: Connection) -> None:
-    """Change no table; from this version on, a book may contain `struck` steps, which older engines can't
-    read.
-    """
+    """Change no table. From this version on, `struck` steps may exist, which older engines can't read."""
 
 
 MIGRATIONS: tuple[Migration, ...] = (_first_layout, _rounds, _struck)
-"""The migration from each version to the next; version 0 is an empty database.
+"""The migrations from each version to the next. Version 0 is an empty database.
 
-A migration that changes a table must keep the old definition of the table for the migrations before it.
+If a migration changes a table, keep the table's old definition for the migrations before it.
 """
 
 
 def migrate(connection: Connection, where: str) -> None:
     """Migrate the database to the newest version within the caller's transaction.
 
-    Raises:
-        SettlementFault: the database belongs to another program, or has a newer version.
+    Raises SettlementFault if the database belongs to another program or has a newer version.
     """
     version = version_of(connection, where)
     for number in range(version, len(MIGRATIONS)):
@@ -208,7 +209,7 @@ def migrate(connection: Connection, where: str) -> None:
 
 
 def version_of(connection: Connection, where: str) -> int:
-    """Return the layout's version, 0 for an empty database. Raises SettlementFault."""
+    """Return the version of the database, 0 if it is empty. Raises SettlementFault."""
     found = inspect(connection).get_table_names()
     if versions.name not in found:
         if found:
@@ -219,6 +220,6 @@ def version_of(connection: Connection, where: str) -> int:
         return 0
     version: int = connection.execute(select(versions.c.version)).scalar_one()
     if version > len(MIGRATIONS):
-        expected = f"at most version {len(MIGRATIONS)}: install the newer program again"
+        expected = f"at most version {len(MIGRATIONS)}; install the newer program again"
         raise SettlementFault("settlement_newer", where, f"layout version {version}", expected)
     return version

@@ -1,4 +1,4 @@
-"""Run a settlement engine as a service: the HTTP API in a separate process, the broker in a thread."""
+"""The settlement service: an engine, its HTTP API in a separate process, and its MQTT client in a thread."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,30 +13,30 @@ from controller.settlement_service.key import EngineKey
 
 TURN_S = 0.5
 START_S = 60
-"""Extra start time requested from the service manager, repeatedly, until the API and the broker are ready."""
+"""The extension of the start timeout requested from systemd while the API and the broker are not ready."""
 Notify = Callable[..., None]
 """Notifies systemd, as in sd_notify(3)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Serving:
-    """The address of the API, and the broker that outcomes come from, if there is one."""
+    """The settings of the service."""
 
     host: str
     port: int
     name: str
     certificate: Sequence[str] = ()
-    """The API's certificate and key, as PEM files; without them only this machine is served."""
+    """The PEM files of the API's certificate and key; empty if the API serves this machine only."""
     broker: MqttSettings | None = None
+    """The broker that outcomes come from; None if there is none."""
 
 
 def serve(
     engine: Engine, serving: Serving, now_us: Clock, say: Say, *, stop: Event, notify: Notify, key: EngineKey
 ) -> None:
-    """Run until stopped, and report the state to systemd; `key` signs the answers to tables.
+    """Run the service until `stop` is set, and report its state to systemd.
 
-    Raises:
-        SettlementFault: the API's port can't be bound.
+    `key` signs the answers to tables. Raises SettlementFault if the API's port can't be bound.
     """
     broker = None
     if serving.broker is not None:
@@ -65,11 +65,10 @@ def serve(
 def _supervise(
     engine: Engine, http: HttpSupervisor, broker: BrokerClient | None, stop: Event, notify: Notify
 ) -> None:
-    """Report READY once outcomes are acknowledged and requests answered, then notify the watchdog while every
-    part is running.
+    """Report READY when API and broker are ready, and notify the watchdog while all parts are running.
 
-    The parts are the process that serves HTTP, the broker's thread, and the database. While the database
-    can't be written, the watchdog is not notified, and systemd restarts the service.
+    The parts are the HTTP process, the broker's thread and the database. While the database is not writable,
+    the watchdog is not notified, and systemd restarts the service.
     """
     ready = False
     before = _turns(http, broker)

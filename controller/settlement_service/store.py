@@ -1,7 +1,7 @@
 """The database: SQLite for a table that settles its own bets, PostgreSQL for a house.
 
-It has one owner, the engine. The engine's single connection either holds SQLite's file exclusively, which
-rules out the problems of several connections to a write-ahead log, or holds PostgreSQL's advisory lock.
+One engine owns the database and uses a single connection. This connection locks the SQLite file exclusively,
+or holds an advisory lock in PostgreSQL.
 """
 
 import os
@@ -19,47 +19,43 @@ from controller.settlement_service.faults import DatabaseUnavailable, Settlement
 from controller.settlement_service.schema import migrate, version_of, versions
 
 MIN_BYTES = 1_048_576
-"""Minimum free space: with less, there may be no room for an outcome, its bets and the growing write-ahead
-log.
-"""
+"""Minimum free space. An outcome, its bets and the write-ahead log may need this much."""
 
 
 class DatabaseFile:
-    """An engine's open database files: while the engine runs, they may be deleted, or their disk may become
-    read-only.
-    """
+    """Detects the loss of an open SQLite file or its write-ahead log, and a full or read-only disk."""
 
     def __init__(self, path: Path) -> None:
-        """Record the current file's identity. Raises OSError if there is none."""
+        """Record the identity of the open file. Raises OSError if the file does not exist."""
         self._path = path
         self._log = path.with_name(f"{path.name}-wal")
         self._identity = _identity_of(path)
         self._log_identity: tuple[int, int] | None = None
 
     def forget_log(self) -> None:
-        """Forget the write-ahead log: the connection has ended, and the next one has its own log."""
+        """Forget the write-ahead log; the next connection creates another one."""
         self._log_identity = None
 
     def loss(self) -> str | None:
-        """Return why writes will be lost when the engine ends; None if they are kept."""
+        """Return why writes will be lost when the engine ends; None if they will be kept."""
         try:
             if _identity_of(self._path) != self._identity:
-                return "another file has replaced the open one: stop the engine and restore the right file"
+                return "another file has replaced the open one; stop the engine and restore the correct file"
         except OSError as error:
-            return f"the file that was opened is gone ({error.strerror})"
+            return f"the open file is gone ({error.strerror}); stop the engine"
         try:
             log = _identity_of(self._log)
         except FileNotFoundError:
-            return None if self._log_identity is None else f"{self._log.name} is gone: stop the engine"
+            return None if self._log_identity is None else f"{self._log.name} is gone; stop the engine"
         except OSError as error:
             return f"{self._log.name}: {error.strerror}"
         if log != (self._log_identity or log):
-            return f"another {self._log.name} has replaced the open one: stop the engine"
+            return f"another {self._log.name} has replaced the open one; stop the engine"
         self._log_identity = log
         return None
 
     def find_fault(self) -> str | None:
-        """Return why writes fail or will be lost; None if no reason is known."""
+        """Return why writes fail or will be lost; None if no fault is found."""
         if (loss := self.loss()) is not None:
             return loss
         try:
@@ -70,7 +66,7 @@ class DatabaseFile:
             return "its disk has become read-only"
         free_bytes = disk.f_bavail * disk.f_frsize
         if free_bytes < MIN_BYTES:
-            return f"its disk has {free_bytes} bytes left, expected at least {MIN_BYTES}"
+            return f"its disk has {free_bytes} bytes of free space, expected at least {MIN_BYTES}"
         return None
 
 
@@ -80,13 +76,13 @@ def _identity_of(path: Path) -> tuple[int, int]:
 
 
 LOCK_TIMEOUT_S = 0.5
-"""Maximum time to wait for another owner to release the database."""
+"""Maximum wait for another owner to release the database."""
 CONNECT_TIMEOUT_S = 3
-"""Maximum time that PostgreSQL may take to accept a connection."""
+"""Maximum duration of a connection attempt to PostgreSQL."""
 STATEMENT_TIMEOUT_S = 5.0
-"""Maximum time that one statement may take."""
+"""Maximum duration of a statement."""
 SLOW_STATEMENT_TIMEOUT_S = 600.0
-"""Maximum time that a statement of a proof or a migration may take."""
+"""Maximum duration of a statement in a proof or a migration."""
 _SOCKET = {
     "tcp_user_timeout": round(STATEMENT_TIMEOUT_S * 1000),
     "keepalives_idle": 5,
@@ -94,25 +90,24 @@ _SOCKET = {
     "keepalives_count": 2,
 }
 _LOCK = 0x7461626C
-"""`tabl`: the number of the engine's advisory lock in a PostgreSQL database."""
+"""The number of the engine's advisory lock in a PostgreSQL database: `tabl` in ASCII."""
 _NEEDS_ROOM = text(
     "CREATE TABLE settlement_probe AS SELECT repeat(md5(n::text), 64) FROM generate_series(1, 100) n"
 )
-"""Writes 200 KB to new pages, which are freed with the table."""
+"""Writes 200 kB to new pages. The rollback frees them."""
 _LOCK_NOT_AVAILABLE = "55P03"
 _DRIVERS = {"postgresql": "postgresql+psycopg"}
 
 
 class Store:
-    """The database of one settlement engine; used by one thread at a time."""
+    """The database of one settlement engine. Only one thread at a time may use it."""
 
     def __init__(self, url: str, *, owner: bool = True) -> None:
         """Use the database at this URL: `sqlite:////var/lib/table/settlement.db`, `postgresql://...`.
 
-        With `owner` False the database is only read, which PostgreSQL allows alongside a running engine.
+        With `owner` False, only read the database. PostgreSQL allows this while an engine is running.
 
-        Raises:
-            SettlementFault: this is not the URL of a supported database.
+        Raises SettlementFault if the URL does not name a supported database.
         """
         self._owner = owner
         self._opened = False
@@ -120,7 +115,7 @@ class Store:
         self._wrote = False
         self._file: DatabaseFile | None = None
         self.write_fault: str | None = None
-        """Why the last write or connection failed; None once a write succeeds again."""
+        """Why the last write or connection failed; None after a successful write."""
         try:
             parsed = make_url(url)
             driver = _DRIVERS.get(parsed.drivername, parsed.drivername)
@@ -142,11 +137,11 @@ class Store:
         event.listen(self._engine, "after_cursor_execute", self._note_write)
 
     def open(self) -> None:
-        """Connect, lock the database for this engine, and migrate its layout.
+        """Connect, lock the database for this engine, and migrate it to the newest version.
 
         Raises:
-            DatabaseUnavailable: it does not respond.
-            SettlementFault: another engine owns it, or it is not a settlement database.
+            DatabaseUnavailable: the database does not respond.
+            SettlementFault: another engine owns the database, or it is not a settlement database.
         """
         with self.transaction() as connection:
             if self._owner:
@@ -164,10 +159,10 @@ class Store:
 
     @contextmanager
     def transaction(self) -> Iterator[Connection]:
-        """Yield the connection within a transaction; it is committed at the end, or not at all.
+        """Yield the connection within a transaction, and commit it at the end.
 
-        Raises DatabaseUnavailable if the database does not respond. If that happens at the commit, the
-        transaction may have been committed.
+        Raises DatabaseUnavailable if the database does not respond. If the commit fails, the transaction may
+        still have been committed.
         """
         try:
             connection = self._connected()
@@ -187,11 +182,11 @@ class Store:
             self.write_fault = None
 
     def prove_writable(self, connection: Connection) -> None:
-        """Test writing within the caller's transaction; undo the write if the last real one succeeded.
+        """Write a test row within the caller's transaction; undo the write unless the last write failed.
 
-        After a failed write only a committed one shows that the database accepts writes again. PostgreSQL
-        must also allocate space, since with a full disk it can still update a row in place. For an SQLite
-        file the disk is checked as well, since an undone write never reaches it.
+        After a failed write, only a committed write proves that the database is writable again. PostgreSQL
+        must then also allocate space, because it can update a row in place on a full disk. An undone write
+        does not reach an SQLite file, so its disk is checked separately.
         """
         if self._file is not None and (found := self._file.find_fault()) is not None:
             raise DatabaseUnavailable(f"{self.where}: {found}")
@@ -231,7 +226,7 @@ class Store:
         if self._connection is not None:
             return self._connection
         if self._file is not None and (found := self._file.loss()) is not None:
-            raise DatabaseUnavailable(f"{self.where}: {found}")  # SQLite would create a new file.
+            raise DatabaseUnavailable(f"{self.where}: {found}")  # Otherwise SQLite would create a new file.
         try:
             connection = self._engine.connect()
             if self._owner and not self.sqlite:
@@ -240,7 +235,7 @@ class Store:
             message = _first_line(error)
             if _is_locked(error) and not self._opened:
                 raise _in_use_fault(self.where) from error
-            # The engine's own lost connection may still hold the database.
+            # A lock may still belong to this engine's previous connection.
             raise DatabaseUnavailable(f"{self.where}: {message}") from error
         self._connection = connection
         return connection
@@ -248,8 +243,8 @@ class Store:
 
 def _prepare_sqlite(engine: Engine) -> None:
     @event.listens_for(engine, "connect")
-    def _set_up(dbapi_connection: Any, _record: object) -> None:  # the driver's own connection
-        # The driver would otherwise begin transactions itself, and too late.
+    def _set_up(dbapi_connection: Any, _record: object) -> None:
+        # Otherwise the driver begins transactions, and does so only before the first write.
         dbapi_connection.isolation_level = None
         for pragma in ("locking_mode = EXCLUSIVE", "journal_mode = WAL", "synchronous = FULL"):
             dbapi_connection.execute(f"PRAGMA {pragma}")
@@ -265,10 +260,10 @@ def _prepare_sqlite(engine: Engine) -> None:
 
 
 def _postgres_limits(url: URL, *, owner: bool) -> dict[str, object]:
-    """Return the limits for the server and the sockets.
+    """Return the connection arguments with the limits for the server and the socket.
 
-    The server ends an owner's statement before this side stops waiting for it, so that no session keeps the
-    lock.
+    The server's limit on an owner's statements is shorter than the client's. A session that the client has
+    given up therefore does not keep the lock.
     """
     idle = f"-c idle_in_transaction_session_timeout={round(STATEMENT_TIMEOUT_S * 2000)}"
     if owner:
@@ -281,7 +276,7 @@ def _postgres_limits(url: URL, *, owner: bool) -> dict[str, object]:
 
 
 def _limit_waits(engine: Engine, timeout_s: Callable[[], float]) -> None:
-    """Limit the waits for a server that does not respond: a stopped server enforces no limits itself."""
+    """Limit the client's waits, because a server that has stopped responding enforces no limits."""
     from psycopg import Connection as Psycopg  # noqa: PLC0415 - installed only where PostgreSQL is used
     from psycopg import OperationalError  # noqa: PLC0415 - as above
 
@@ -299,7 +294,7 @@ def _limit_waits(engine: Engine, timeout_s: Callable[[], float]) -> None:
 
 
 def _take_lock(connection: Connection) -> None:
-    """Acquire the engine's lock; wait a moment for an owner that has just been stopped to release it."""
+    """Acquire the engine's lock; wait at most LOCK_TIMEOUT_S for another owner to release it."""
     try:
         with connection.begin():
             connection.execute(text(f"SET LOCAL lock_timeout = {round(LOCK_TIMEOUT_S * 1000)}"))

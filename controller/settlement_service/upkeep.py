@@ -1,13 +1,11 @@
-"""Upkeep of a settlement database: proving its contents, and dropping old answers to requests.
+"""Upkeep of a settlement database: the proof of its contents, and the removal of old answers to requests.
 
-The ledger must be balanced, complete, in order, signed and reproducible. Every check uses only the rows of
-the database. The replay runs every table's steps from the first one, without any anchor, and must move the
-same money.
+The proof checks the ledger, the outcomes' signatures and the wagers. It replays all steps of every table from
+the first one, and compares the money moved with the money booked.
 
-An answer is kept so that a repeated request is carried out only once. It is dropped only if the request can't
-take effect twice even so: it was refused, or its bet's id can't be used again, or it changed a wager that can
-no longer be changed. This does not depend on the wall clock: if the clock is wrong, a client may lose an
-answer, but nobody loses money. Deposits and seats have no other safeguard, so their answers are kept.
+A stored answer prevents a repeated request from taking effect twice. An old answer is dropped if another
+safeguard exists: the request was refused, the bet's id is used up, or the changed wager is no longer up. A
+wrong wall clock can therefore lose an answer, but no money. Answers to deposits and seatings are always kept.
 """
 
 from collections.abc import Iterator, Mapping
@@ -27,19 +25,19 @@ from controller.settlement_service.work import Work
 
 
 class Proof(msgspec.Struct, frozen=True, kw_only=True):
-    """The result of a proof: how much was checked, and a description of every fault."""
+    """The result of a proof: the number of rows checked, and a description of every fault."""
 
     movements: int
     entries: int
     outcomes: int
     steps: int
     accounts: Mapping[str, int]
-    """The balance of each kind of account, in cents; they add up to zero."""
+    """The total of each kind of account, in cents. In a valid ledger the totals sum to zero."""
     faults: tuple[str, ...]
 
 
 def prove(connection: Connection, games: Games) -> Proof:
-    """Check everything within one read-only transaction."""
+    """Run all checks within the caller's transaction."""
     faults = [
         *_movements(connection),
         *_balances(connection),
@@ -105,7 +103,7 @@ def _stored(connection: Connection) -> dict[str, int]:
 
 
 def _outcomes(connection: Connection) -> Iterator[str]:
-    """Check that every table's outcomes are consecutive and signed by its key; only a person accepts gaps."""
+    """Check that each table's outcomes are signed by its key, with gaps only where a key was pinned."""
     outcomes = schema.outcomes
     for table in connection.execute(select(schema.tables)):
         keys = _keys(connection, table.name)
@@ -147,7 +145,7 @@ def _wagers(connection: Connection) -> Iterator[str]:
 
 
 def _replays(connection: Connection, games: Games) -> Iterator[str]:
-    """Check that each table's steps, replayed from the first, move the same money."""
+    """Check that a replay of each table's steps moves the money that was booked."""
     movements, entries = schema.movements, schema.entries
     for table in connection.execute(select(schema.tables)).all():
         query = (
@@ -175,19 +173,18 @@ def _replays(connection: Connection, games: Games) -> Iterator[str]:
 
 
 KEEP_DAYS = 30
-"""A client without an answer repeats its request within minutes; a month leaves time for an outage, or for
-investigating a complaint."""
+"""Minimum age, in days, of an answer that is dropped. A client without an answer repeats its request within
+minutes; a month also covers an outage or the investigation of a complaint."""
 SLICE = 500
-"""Rows examined per transaction; each transaction delays bets by a few milliseconds."""
+"""Number of rows examined per transaction. Each transaction delays bets by a few milliseconds."""
 CALLS_PER_SLICE = 10
-"""Calls to `prune_if_due` per slice: at two calls per second, 100 rows per second are examined, more than are
-added.
-"""
+"""Calls to `prune_if_due` per slice. At two calls per second, pruning examines 100 rows per second, which is
+more than the requests add."""
 _KEEP_US = KEEP_DAYS * 86_400_000_000
 
 
 class _StoredRequest(msgspec.Struct, frozen=True):
-    """The fields of a request that matter here."""
+    """The fields of a stored request that pruning uses."""
 
     do: str
     table: str = ""
@@ -199,22 +196,22 @@ _CHANGES = frozenset({"increase", "reduce", "remove", "working", "no_action"})
 
 
 class Pruning:
-    """Goes through an engine's answers in a continuous cycle; used by one thread."""
+    """Drops an engine's old answers, slice by slice, in a continuous cycle. One thread uses it."""
 
     def __init__(self, engine: Engine) -> None:
-        """Start with the first row; the position is not stored, so after a restart the cycle begins again."""
+        """Start at the first row."""
         self._engine = engine
         self._after = ("", "")
         self._calls = 0
 
     def prune_if_due(self) -> None:
-        """On every `CALLS_PER_SLICE`-th call, drop old answers. Raises DatabaseUnavailable."""
+        """Drop a slice on every `CALLS_PER_SLICE`-th call. Raises DatabaseUnavailable."""
         self._calls += 1
         if self._calls % CALLS_PER_SLICE == 0:
             self.drop_slice()
 
     def drop_slice(self) -> int:
-        """Drop old answers among the next rows; return how many. Raises DatabaseUnavailable."""
+        """Drop the old answers among the next rows; return their number. Raises DatabaseUnavailable."""
         requests = schema.requests
         caller, key = requests.c.caller, requests.c.key
         with self._engine.work() as work:
@@ -234,7 +231,7 @@ class Pruning:
         return len(old)
 
     def _can_be_dropped(self, work: Work, text: str, answer: str) -> bool:
-        """Return whether a request can't be granted again even without its stored answer."""
+        """Return whether a repeated request would take no effect even without its stored answer."""
         request = _read_request(text)
         if request.do != "bet" and request.do not in _CHANGES:
             return False

@@ -1,4 +1,4 @@
-"""Work: all writes of one transaction, collected and written at its end."""
+"""The writes of one transaction, collected in memory and written at its end."""
 
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
@@ -54,15 +54,15 @@ _WAGERS = select(schema.wagers.c.id).where(
     schema.wagers.c.table_name == bindparam("table"),
     schema.wagers.c.id.in_(bindparam("wagers", expanding=True)),
 )
-"""These statements are built once, since building them for each request takes as long as running them."""
+"""All these statements are built once. Building a statement takes as long as running it."""
 MOVES = frozenset({"dice_released", "ball_drop", "first_card"})
-"""Causes of a close of bets that are themselves the decisive moment: the dice, the ball or a card moves."""
+"""Causes of a close of bets that also mark the moment at which the dice, the ball or a card moves."""
 encode = msgspec.json.Encoder().encode
 Row = dict[str, object]
 
 
 class Numbers:
-    """The next numbers for movements and alarms."""
+    """The next free numbers of movements and alarms."""
 
     def __init__(self, connection: Connection) -> None:
         """Continue from the numbers in the database."""
@@ -71,7 +71,7 @@ class Numbers:
 
 
 class Cause(NamedTuple):
-    """Why money moves: a keyword, and the table and step if there are any."""
+    """Why money moves: a keyword, and the table and step concerned."""
 
     word: str
     table: str | None = None
@@ -79,24 +79,24 @@ class Cause(NamedTuple):
 
 
 class Answered(NamedTuple):
-    """A request that was answered, and its answer, both as JSON."""
+    """An answered request and its answer, both in JSON."""
 
     asked: str
     answer: str
 
 
 class Work:
-    """The writes of one transaction; nothing reaches the database before `flush`."""
+    """The writes of one transaction. `flush` passes them to the database."""
 
     def __init__(self, connection: Connection, numbers: Numbers, now_us: int) -> None:
-        """Collect the writes of this connection's transaction."""
+        """Start without any writes; reads use this connection."""
         self.connection = connection
         self.now_us = now_us
         self._numbers = numbers
         self._rows: dict[Table, list[Row]] = {}
         self._balances: dict[str, int] = {}
         self._read: dict[str, int] = {}
-        """Balances before this transaction, for the accounts that were queried."""
+        """The stored balances of the accounts queried so far."""
         self._players: dict[str, bool] = {}
         self._answers: dict[tuple[str, str], Answered | None] = {}
         self._had: dict[tuple[str, str], bool] = {}
@@ -113,7 +113,7 @@ class Work:
         self._rows.setdefault(table, []).append(row)
 
     def book(self, movement: Movement, cause: Cause) -> None:
-        """Book a movement unless it is empty. Raises Unbalanced."""
+        """Book a movement, unless it is empty. Raises Unbalanced."""
         legs = movement.balanced()
         if not legs:
             return
@@ -132,7 +132,7 @@ class Work:
             self._balances[account] = self._balances.get(account, 0) + cents
 
     def balance(self, account: str) -> int:
-        """Return an account's balance in cents, including this work's movements."""
+        """Return an account's balance in cents, including the movements of this transaction."""
         if account not in self._read:
             self._read[account] = (
                 self.connection.execute(_CENTS, {"account": account}).scalar_one_or_none() or 0
@@ -152,7 +152,7 @@ class Work:
         return self._answers[caller, key]
 
     def read_answers(self, caller: str, keys: Sequence[str]) -> None:
-        """Read the answers to all these keys in one query, for `answered`."""
+        """Read the answers to these keys in one query, for `answered`."""
         self._answers |= dict.fromkeys(((caller, key) for key in keys), None)
         for key, asked, answer in self.connection.execute(_ANSWERS, {"caller": caller, "keys": keys}):
             self._answers[caller, key] = Answered(asked, answer)
@@ -164,12 +164,12 @@ class Work:
         return self._had[table, wager]
 
     def read_wagers(self, table: str, wagers: Sequence[str]) -> None:
-        """Look up all these wagers in one query, for `had_wager`."""
+        """Look up these wagers in one query, for `had_wager`."""
         found = set(self.connection.execute(_WAGERS, {"table": table, "wagers": wagers}).scalars())
         self._had |= {(table, wager): wager in found for wager in wagers}
 
     def outcome(self, delivery: Delivery, outcome: Outcome) -> None:
-        """Store an applied outcome with its signed event."""
+        """Store an applied outcome and its signed event."""
         self._chains[delivery.table, outcome.seq] = delivery.chain
         self.add(
             schema.outcomes,
@@ -183,7 +183,7 @@ class Work:
         )
 
     def chain_of(self, table: str, seq: int) -> str | None:
-        """Return the chain hash of an applied outcome; None if there is none with this number."""
+        """Return the chain hash of the applied outcome with this number; None if there is none."""
         if (table, seq) in self._chains:
             return self._chains[table, seq]
         outcomes = schema.outcomes
@@ -229,15 +229,15 @@ class Work:
 
     @property
     def touched(self) -> tuple[str, ...]:
-        """The tables whose book or outcomes this work has changed."""
+        """The tables whose book or outcomes this transaction changes."""
         return tuple(self._states)
 
     def store_state(self, table: str, row: Row) -> None:
-        """Store a table's state; the last call in the transaction counts."""
+        """Store a table's state, replacing the state stored earlier in this transaction."""
         self._states[table] = {"t": table, **row}
 
     def halt(self, table: str, reason: str) -> None:
-        """Halt a table; the rest of its state remains as stored."""
+        """Halt a table without any other change to its stored state."""
         self._halted.append({"t": table, "halted": reason})
 
     def store_bet_time(self, statement: OpenStatement, heard_us: int) -> None:
@@ -245,7 +245,7 @@ class Work:
         self._round(statement.table, statement.round, bet_session=statement.session, last_bet_t=heard_us)
 
     def store_round_times(self, table: str, round_: int | None, session: str, outcome: Outcome) -> None:
-        """Store when a round's bets closed, its dice, ball or first card moved, and it was decided."""
+        """Store the times in an outcome: the close of bets, the release, drop or first card, the decision."""
         if round_ is None:
             return
         if isinstance(outcome.data, Bets) and outcome.type == "bets.closed":
@@ -261,19 +261,17 @@ class Work:
         self._rounds.append({"t": table, "round": round_, **dict.fromkeys(columns), **values})
 
     def store_last_bet(self, table: str, closed: ReceivedAt, last_t: int | None) -> None:
-        """Store when the table received a round's last request that is still valid, after some were
-        withdrawn.
-        """
+        """Store when the table received a round's last valid request, after others were withdrawn."""
         self._struck.append({"t": table, "session": closed.session, "round": closed.round, "last_t": last_t})
 
     def has_alarm(self, table: str) -> bool:
-        """Return whether this table has an uncleared alarm."""
+        """Return whether this table has an alarm that nobody has cleared."""
         alarms = schema.alarms
         query = select(alarms.c.id).where(alarms.c.table_name == table, alarms.c.cleared_us.is_(None))
         return self.connection.execute(query).first() is not None
 
     def alarm(self, table: str, code: str, message: str) -> None:
-        """Raise an alarm, unless one with this code is already raised for the table."""
+        """Raise an alarm, unless the table already has an alarm with this code."""
         alarms = schema.alarms
         query = select(alarms.c.id).where(
             alarms.c.table_name == table, alarms.c.code == code, alarms.c.cleared_us.is_(None)
@@ -287,7 +285,7 @@ class Work:
         self._numbers.alarm += 1
 
     def flush(self) -> None:
-        """Write everything."""
+        """Write the collected rows and changes to the database."""
         results = schema.results
         for row in self._superseded:
             self.connection.execute(

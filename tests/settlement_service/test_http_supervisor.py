@@ -90,7 +90,7 @@ def test_a_message_that_is_not_a_request_ends_the_http_process(
     until(lambda: liar.runs > 2, "another run")
     front.stop()
     liar.close()
-    assert "sent something that is not a request" in said[0]
+    assert "sent an invalid request" in said[0]
     assert not front.ready
 
 

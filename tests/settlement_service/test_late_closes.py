@@ -115,7 +115,7 @@ def test_an_undone_request_is_reported_to_player_and_staff_and_is_in_no_margin(w
     assert "void" in str(shown)
     assert "detected late" in str(shown)
     assert [r.wager_to_close_ms for r in views.rounds(wheel.table.name, 10)] == [None]
-    with pytest.raises(RequestRefused, match="is not halted, so nothing is refunded"):
+    with pytest.raises(RequestRefused, match="is not halted; nothing was refunded"):
         wheel.engine.release(wheel.table.name, "bob", refund=True)
     wheel.engine.release(wheel.table.name, "bob", refund=False)
     assert views.alarms() == []

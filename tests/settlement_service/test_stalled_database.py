@@ -299,7 +299,7 @@ def test_an_engine_whose_file_was_replaced_accepts_nothing_once_another_opened_t
 
 
 @pytest.mark.parametrize(
-    ("flag", "free", "says"), [(os.ST_RDONLY, 10**9, "read-only"), (0, 100, "409600 bytes left")]
+    ("flag", "free", "says"), [(os.ST_RDONLY, 10**9, "read-only"), (0, 100, "409600 bytes of free space")]
 )
 def test_a_disk_that_became_read_only_or_full_is_reported_without_any_bet(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, flag: int, free: int, says: str
