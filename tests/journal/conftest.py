@@ -1,4 +1,4 @@
-"""A fresh table for every test of the journal."""
+"""Fixtures: a fresh table for every test of the journal."""
 
 from pathlib import Path
 

@@ -1,12 +1,12 @@
-"""Power cuts, block by block: what a disk may contain at any instant, and what must then be found on it.
+"""Simulate power cuts block by block, and check the journal that opens afterwards.
 
 Every write, truncation and sync of the database, its WAL and the head file is recorded. A crash state
-consists of everything synced by some instant and any part of the rest: unsynced writes may be missing, torn
-at sectors, or on the disk before older ones. Every outcome published by then must be in the journal that
-opens from that state.
+contains everything synced by some instant and any part of the rest. Unsynced writes may be missing, torn at
+sectors, or on the disk before older writes. The journal that opens from a state must contain every outcome
+published by then.
 
 `python -m tests.journal.crash --states 500` tries that many states, first with synchronous=FULL, which must
-lose nothing, then with NORMAL, which must lose something: otherwise the check could not detect a loss at all.
+not lose any outcome, then with NORMAL, which must: otherwise the check could not detect a loss.
 """
 
 import argparse
@@ -37,7 +37,7 @@ FILES = ("journal.db", "journal.db-wal", HEAD)
 
 
 class Evening:
-    """A recorded session: the files before it, and every operation on them in order."""
+    """A recorded session: the files before it, and all operations on them in order."""
 
     def __init__(self, rig: Rig, before: dict[str, bytes], log: Sequence[Written]) -> None:
         self.rig = rig
@@ -84,7 +84,7 @@ def crash_states(played: Evening, states: int, seed: int) -> Iterator[tuple[dict
 
 
 def losses(played: Evening, states: int, seed: int, folder: Path) -> Counter[str]:
-    """Try this many crash states; count the errors found, by kind."""
+    """Try this many crash states; count the errors by kind."""
     wrong: Counter[str] = Counter()
     for number, (images, published) in enumerate(crash_states(played, states, seed)):
         place = folder / f"state-{number}"
@@ -99,7 +99,7 @@ def losses(played: Evening, states: int, seed: int, folder: Path) -> Counter[str
 
 
 def _fault_in(rig: Rig, played: Evening, published: int) -> str | None:
-    """Open this state as the daemon would, verify all of it, and compare it with the published outcomes."""
+    """Open this state as the daemon would, verify it, and compare it with the published outcomes."""
     try:
         with rig.open() as journal:
             next_seq = journal.recovered.first.seq
@@ -119,7 +119,7 @@ def _fault_in(rig: Rig, played: Evening, published: int) -> str | None:
 
 
 def _image(before: bytes, log: Sequence[Written], name: str, chance: random.Random) -> bytes:
-    """Return one file's bytes: everything synced, and any part of what came after."""
+    """Return one file's bytes: all synced operations, and any part of the later ones."""
     mine = [line for line in log if line.name == name and line.op != "told"]
     synced = max((place + 1 for place, line in enumerate(mine) if line.op == "sync"), default=0)
     image = bytearray(before)
@@ -186,7 +186,7 @@ def _no_alarm(fault: JournalFault | None) -> None:
 
 
 def main() -> int:
-    """Try both settings and print what was found."""
+    """Try both settings and print the results."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -206,7 +206,7 @@ def main() -> int:
 
 
 def _said(synchronous: str, states: int, operations: int, found: Counter[str]) -> str:
-    """Return a line with what was expected and found, and whether the result is as required."""
+    """Return a line with the expectation and the result, and whether they agree."""
     tried = f"{states} power cuts, each somewhere in {operations} disk operations"
     wrong = sum(found.values())
     kinds = ", ".join(f"{count} {what}" for what, count in found.most_common())

@@ -1,4 +1,4 @@
-"""Disks that misbehave, as SQLite sees them: one stalls, one refuses writes, one keeps a log."""
+"""Faulty disks, implemented as SQLite VFSs: one stalls, one refuses writes, one records operations."""
 
 import itertools
 from collections.abc import Iterator
@@ -15,22 +15,22 @@ Op = Literal["write", "truncate", "sync", "told"]
 
 
 class Disk:
-    """Receives every operation on the journal's files; this one passes them on unchanged."""
+    """Receives every operation on the journal's files, and passes it on unchanged."""
 
     def before_write(self, name: str) -> None:
-        """Handle a write that is about to happen; an exception raised here makes the write fail."""
+        """Handle a write in advance; an exception raised here makes the write fail."""
 
     def before_sync(self, name: str) -> None:
-        """Handle a sync that is about to happen."""
+        """Handle a sync in advance."""
 
     def wrote(self, name: str, offset: int, data: bytes) -> None:
-        """Handle a write that has happened."""
+        """Handle a completed write."""
 
     def truncated(self, name: str, size: int) -> None:
-        """Handle a file that was truncated."""
+        """Handle a completed truncation."""
 
     def synced(self, name: str) -> None:
-        """Handle a sync that has happened."""
+        """Handle a completed sync."""
 
 
 class StallingDisk(Disk):
@@ -47,7 +47,7 @@ class StallingDisk(Disk):
         self._may_sync.clear()
 
     def go_on(self) -> None:
-        """Let the sync finish."""
+        """Release the sync."""
         self._may_sync.set()
 
     def before_sync(self, name: str) -> None:  # noqa: ARG002 every file stalls
@@ -62,7 +62,7 @@ class RefusingDisk(Disk):
     def __init__(self, error: type[apsw.Error], *, at: Literal["write", "sync"]) -> None:
         self.refuses = False
         self.refused = Event()
-        """Set once it has refused twice."""
+        """Set after two refusals."""
         self._times = 0
         self._error = error
         self._at = at

@@ -1,4 +1,4 @@
-"""A table with a journal: folders, a key, a session of throws, and listeners that keep what they receive."""
+"""A table with a journal: folders, a key, a session of throws, and listeners."""
 
 import functools
 from dataclasses import dataclass, field
@@ -28,12 +28,12 @@ NAME = "table-7"
 NIGHT_US = 1_800_000_000_000_000
 """Wall time of the first row; each further row is a second later."""
 PATIENCE_S = 300.0
-"""How long a test waits for a thread before it treats it as hung."""
+"""Time limit for a thread, in seconds, after which it counts as hung."""
 LIMITS = Limits(retry_s=0.001, file_check_s=0.01)
 
 
 class Step(NamedTuple):
-    """What the session returned for one reading."""
+    """The session's results for one reading."""
 
     effects: tuple[Effect, ...]
     state: State
@@ -63,10 +63,10 @@ def identity(setup: Setup) -> Identity:
 
 
 def session_steps(session: Session, readings: list[AnyReading]) -> list[Step]:
-    """Feed readings and keep what the session returned for each."""
+    """Feed readings, and return the session's results for each."""
     kept: list[Step] = []
     for reading in readings:
-        # At a live table too, no reading waits for the next one to confirm its time.
+        # No reading waits for the next one to confirm its time, as at a live table.
         effects = session.feed(msgspec.structs.replace(reading, arrived=reading.t))
         if effects:
             kept.append(Step(tuple(effects), session.state(), session.first()))
@@ -89,7 +89,7 @@ def throws(count: int, start_us: int = SECOND_US) -> list[AnyReading]:
 
 @functools.cache
 def evening(count: int, rules: str = "craps-12-034") -> tuple[Step, ...]:
-    """Play this many throws, and a little longer so that the last one is called."""
+    """Play this many throws, and enough time for the last call."""
     session = Session(setup_at(First(), State(), rules=rules))
     readings = throws(count)
     end = says(readings[-1].t + 3 * SECOND_US, "dice_collected")
@@ -98,7 +98,7 @@ def evening(count: int, rules: str = "craps-12-034") -> tuple[Step, ...]:
 
 @dataclass
 class Rig:
-    """One table's folder and key, and what its journal reported."""
+    """One table's folder and key, and the reports of its journal."""
 
     folder: Path
     key: Key
@@ -175,7 +175,7 @@ def durable(ticket: Ticket) -> Ticket:
 
 
 def renumbered(step: Step, first_seq: int, session: int) -> Step:
-    """Return the same results under another session, with outcome numbers from `first_seq` on."""
+    """Return the results under another session, with outcome numbers from `first_seq` on."""
     effects: list[Effect] = []
     seq = first_seq
     for effect in step.effects:

@@ -1,8 +1,8 @@
-"""Kill a playing controller at random instants, repeatedly on one journal, and check what it left.
+"""Kill a playing controller at random instants, repeatedly on one journal, and check the journal.
 
-In each round a process opens the journal, publishes the attempt that was cut off, and plays on. It is killed
-with SIGKILL, either from outside after some outcomes, or by its own disk in the middle of a write or just
-before a sync. It reports through a pipe what it queued and what became durable, for comparison afterwards.
+In each round a process opens the journal, publishes the interrupted attempt, and continues to play. It is
+killed with SIGKILL, either from outside after some outcomes, or by its disk in the middle of a write or just
+before a sync. It reports through a pipe the queued and the durable outcomes, for comparison.
 
 `python -m tests.journal.soak --kills N` repeats this N times.
 """
@@ -54,7 +54,7 @@ MAX_OPERATIONS = 250
 
 
 class Handed(msgspec.Struct, tag="handed"):
-    """What the player is about to queue: outcome numbers and digests, and the state afterwards."""
+    """The next entry of the queue: outcome numbers and digests, and the state afterwards."""
 
     outcomes: list[tuple[int, str]]
     state: State
@@ -72,7 +72,7 @@ _decode = msgspec.json.Decoder(Handed | Durable).decode
 
 
 class DeadlyDisk(Disk):
-    """Kills its own process after a number of operations: in the middle of a write, or just before a sync."""
+    """Kills its process after a number of operations: in the middle of a write, or just before a sync."""
 
     def __init__(self, operations: int) -> None:
         self.left = operations
@@ -127,7 +127,7 @@ def play(folder: Path, pipe: int, seed: int, operations: int) -> None:
 
 
 def kill_once(folder: Path, chance: random.Random) -> str:
-    """Let a player play and be killed; return how it ended.
+    """Start a player, kill it, and return the manner of its end.
 
     Raises:
         AssertionError: The journal broke a guarantee.

@@ -1,4 +1,4 @@
-"""Change a closed journal's file as a person with access to the disk could."""
+"""Change a closed journal's file, as a person with access to the disk could."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -14,7 +14,7 @@ Change = Callable[[apsw.Connection], None]
 
 
 def tamper(path: Path, change: Change) -> None:
-    """Change the file without going through the journal."""
+    """Change the file without the journal's code."""
     connection = apsw.Connection(str(path))
     connection.execute(DROP_GUARDS)
     change(connection)

@@ -1,4 +1,4 @@
-"""A real full disk: the table's rows wait, and are written once there is space again."""
+"""On a full disk the table's rows wait, and are written once there is space again."""
 
 import os
 import subprocess
@@ -30,7 +30,7 @@ def small(tmp_path: Path) -> Iterator[Path]:
     if mounted.returncode:
         pytest.skip(f"no disk can be mounted here: {mounted.stderr.strip()}")
     yield disk
-    # Detach lazily: a journal left open by a failed test must not keep the disk mounted.
+    # Detach lazily, so that a journal left open by a failed test does not keep the disk mounted.
     subprocess.run(["umount", "--lazy", str(disk)], check=True)
 
 

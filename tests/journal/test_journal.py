@@ -1,4 +1,4 @@
-"""Queueing entries: reported only when durable, in order, without waiting, and never dropped."""
+"""Entries of the journal are reported only when durable, in order, without waiting, and never dropped."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""The signing key: no other user can read it, and no one without it can make its signatures."""
+"""The signing key, which no other user can read and without which nobody can sign."""
 
 from pathlib import Path
 
@@ -27,7 +27,7 @@ def test_a_new_key_is_readable_by_its_owner_only(tmp_path: Path) -> None:
 def test_a_key_is_made_in_a_folder_given_by_a_relative_path(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As in `tablectl run VIRTUAL/table.yaml --journal VIRTUAL/journal`."""
+    """`tablectl run VIRTUAL/table.yaml --journal VIRTUAL/journal` is an example."""
     (tmp_path / "journal").mkdir()
     monkeypatch.chdir(tmp_path)
     public = new_key(Path("journal/table.key"))

@@ -1,4 +1,4 @@
-"""Opening: what prevents publishing from a journal, and what a named person may accept."""
+"""Opening a journal: the conditions that prevent publishing, and those that a named person may accept."""
 
 import os
 import re
@@ -177,7 +177,7 @@ def test_a_restored_older_copy_is_reported(rig: Rig) -> None:
 
 
 def test_rows_missing_at_the_end_are_reported(rig: Rig) -> None:
-    """The WAL of a controller that lost power is deleted: the commits in it are gone."""
+    """The WAL of a controller that lost power is deleted with its commits."""
     journal = rig.open(Limits(rows_between_checkpoints=1000))
     begin(journal)
     for step in evening(2):
@@ -214,7 +214,7 @@ def test_an_older_copy_with_further_play_is_reported(rig: Rig) -> None:
 
 
 def rig_in_copy(rig: Rig, journal: Path) -> Rig:
-    """Set up a cloned table: the same key, an old journal, and a head that matches it."""
+    """Return a cloned table with the same key, an old journal and a head that matches it."""
     clone = Rig(rig.folder / "clone", rig.key)
     clone.place.head.parent.mkdir(parents=True)
     shutil.copy(journal, clone.place.journal)
@@ -287,7 +287,7 @@ def test_the_newer_head_record_counts_in_either_place(rig: Rig) -> None:
 
 
 def test_a_head_is_never_written_over_the_only_sound_record(rig: Rig) -> None:
-    """Whenever the file is opened, a torn write leaves the previous record intact."""
+    """At every opening of the file, a torn write leaves the previous record intact."""
     path = rig.folder / "head"
     for n in range(1, 6):
         file = HeadFile(path, NAME, rig.key)

@@ -1,4 +1,4 @@
-"""The outbox: in order, and closed only by settlement's own acknowledgement, which is journaled."""
+"""The outbox is in order, and only settlement's journaled acknowledgement closes an entry."""
 
 import pytest
 

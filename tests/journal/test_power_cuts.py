@@ -1,4 +1,4 @@
-"""No instant loses a published outcome: killed processes, and power cuts block by block."""
+"""Killed processes and power cuts lose no published outcome."""
 
 import subprocess
 import sys
@@ -23,7 +23,7 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> crash.Evening:
 
 @pytest.fixture
 def careless() -> Iterator[None]:
-    """Keep the writer from waiting for the disk."""
+    """Disable the writer's waits for the disk."""
     store.SYNCHRONOUS = "NORMAL"
     yield
     store.SYNCHRONOUS = "FULL"
@@ -48,7 +48,7 @@ def test_no_crash_state_loses_a_published_outcome(played: crash.Evening, tmp_pat
 
 @pytest.mark.usefixtures("careless")
 def test_a_writer_that_does_not_wait_is_caught(tmp_path: Path) -> None:
-    """The same states must show losses with synchronous=NORMAL, or the check could not detect any loss."""
+    """The same states must show losses with synchronous=NORMAL, or the check could not detect a loss."""
     careless_evening = crash.record(tmp_path)
     store.SYNCHRONOUS = "FULL"
     found = crash.losses(careless_evening, STATES, 1, tmp_path)
@@ -56,7 +56,7 @@ def test_a_writer_that_does_not_wait_is_caught(tmp_path: Path) -> None:
 
 
 def test_no_kill_loses_a_published_outcome() -> None:
-    """In separate processes, between and inside commits, with a restart after each kill."""
+    """The kills happen in separate processes, between and inside commits, with a restart after each kill."""
     command = [sys.executable, "-m", "tests.journal.soak", "--kills", str(KILLS)]
     done = subprocess.run(
         command,

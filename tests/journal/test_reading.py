@@ -1,4 +1,4 @@
-"""Reading a journal: the outcomes, their evidence, who ruled, and the verdicts judged again."""
+"""Reading a journal: the outcomes, their evidence, the people who ruled, and repeated judgements."""
 
 import io
 import json
@@ -216,7 +216,7 @@ def test_the_recording_behind_an_outcome_is_named(rig: Rig) -> None:
 
 
 def judged_again_everywhere(rig: Rig, readings: list[AnyReading], setup: Setup) -> int:
-    """Journal these readings' effects, recall every outcome, and return how many verdicts are unchanged."""
+    """Journal the readings' effects, recall every outcome, and count the unchanged verdicts."""
     session = Session(setup)
     with rig.open() as journal:
         journal.start(identity(setup))
@@ -244,7 +244,7 @@ def test_a_simulated_evening_is_judged_the_same_from_its_evidence(rig: Rig, rule
 
 @pytest.mark.parametrize("seed", [1, 2])
 def test_a_simulated_wheel_is_judged_the_same_from_its_evidence(rig: Rig, seed: int) -> None:
-    """Spins of every kind, each with what was learned of the wheel from the spins before it."""
+    """Spins of every kind, each with the properties of the wheel learned from earlier spins."""
     header, feed, _ = wheel.simulate(seed, n=20)
     assert header.wheel is not msgspec.UNSET
     setup = Setup(table=NAME, session="1", ruleset=load_ruleset("roulette"), wheel=header.wheel)
@@ -276,7 +276,7 @@ def test_simulated_games_of_high_roller_are_judged_the_same_from_their_evidence(
 def test_bets_that_closed_late_are_part_of_the_evidence(
     rig: Rig, policy: Literal["review", "void", "valid"]
 ) -> None:
-    """The table's file sets too low a drop speed: the first ball drops earlier than predicted."""
+    """The table's file sets too low a drop speed, so the first ball drops earlier than predicted."""
     header, feed, _ = wheel.simulate(4, {"valid": 1}, n=6)
     assert header.wheel is not msgspec.UNSET
     slow = msgspec.structs.replace(header.wheel, drop_rev_per_s=0.9 * header.wheel.drop_rev_per_s)

@@ -1,4 +1,4 @@
-"""After any kind of stop, the game, the numbers and the attempt that was cut off are as journaled."""
+"""After any kind of stop, the game, the numbers and the interrupted attempt match the journal."""
 
 import shutil
 
@@ -50,7 +50,7 @@ def cut_off(
 
 
 def opening(recovered: Recovered, rules: str = "craps-12-034") -> tuple[list[Outcome], First]:
-    """Return the outcomes that the next session publishes first at a table that was locked."""
+    """Return the first outcomes of the next session at a table that was locked."""
     locked = msgspec.structs.replace(recovered.state, lock="locked")
     resumed = resume(game_of(load_ruleset(rules).game), locked, recovered.first, recovered.in_flight, ())
     setup = setup_at(resumed.first, resumed.state, recovered.session, rules=rules)
@@ -80,7 +80,7 @@ def test_the_point_and_the_shooter_are_restored(rig: Rig) -> None:
 
 @pytest.mark.parametrize("rows", [1, 2, 3, 7, 256])
 def test_a_session_continues_as_if_nothing_had_happened(rig: Rig, rows: int) -> None:
-    """Wherever the cut falls after the last checkpoint, both parts have the outcomes of the whole."""
+    """For every cut after the last checkpoint, both parts together have the outcomes of the whole."""
     collected = says(25 * SECOND_US, "dice_collected")
     readings = sorted([*throws(9), collected], key=lambda reading: reading.t)
     whole = Session(setup_at(First(), State()))
@@ -110,7 +110,7 @@ def test_a_throw_in_flight_is_recovered_as_cut_off(rig: Rig) -> None:
 
 
 def test_a_throw_decided_but_not_called_is_recovered_as_cut_off(rig: Rig) -> None:
-    """The dice were at rest, but within the call's hold: nothing was published."""
+    """The dice were at rest, but the call was still held and not published."""
     recovered = cut_off(rig, throw(SECOND_US))
     assert [cut.number for cut in recovered.in_flight] == [1]
     assert recovered.state.point is None

@@ -1,4 +1,4 @@
-"""Old evidence and old bodies can be removed: the chain still verifies, and each removal is signed."""
+"""Removal of old evidence and old bodies: the chain still verifies, and each removal is signed."""
 
 import apsw
 import msgspec
@@ -41,7 +41,7 @@ def play_and_prune(
 
 
 def left(rig: Rig) -> tuple[int, int]:
-    """Return how many rows still have evidence, and how many outcomes still have a body."""
+    """Return the number of rows with evidence, and of outcomes with a body."""
     with Reader(rig.place.journal) as reader:
         rows = list(reader.rows(evidence=True))
     return sum(row.evidence is not None for row in rows), sum(
@@ -124,7 +124,7 @@ def test_a_removal_beyond_the_decision_is_found(rig: Rig) -> None:
 
 
 def test_events_are_never_pruned(rig: Rig) -> None:
-    """Who did what, acknowledgements and sessions are kept, whatever is pruned."""
+    """Deeds of people, acknowledgements and sessions are always kept."""
     play_and_prune(rig, evidence_before_us=EVER_US, bodies_before_us=EVER_US)
     with Reader(rig.place.journal) as reader:
         assert all(row.body is not None for row in reader.rows() if row.seq is None)
@@ -153,7 +153,7 @@ def test_a_journal_without_a_checkpoint_keeps_everything(rig: Rig) -> None:
 
 
 def test_a_state_added_to_a_pruned_outcome_is_not_recovered(rig: Rig) -> None:
-    """The decision is the table's own, and without the contents no digest authenticates a state."""
+    """The table made the decision, and without the contents no digest authenticates a state."""
     play_and_prune(rig, evidence_before_us=EVER_US, bodies_before_us=EVER_US)
     statement = "UPDATE rows SET after = ? WHERE n = (SELECT max(n) FROM rows WHERE body IS NULL)"
     tamper(rig.place.journal, sql(statement, b'{"state":{"point":4}}'))

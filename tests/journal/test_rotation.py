@@ -1,4 +1,4 @@
-"""A new key for a table: the journal records from which row on it signs, and old rows verify as before."""
+"""A table's new key. The journal records the first row that it signs, and old rows verify as before."""
 
 import shutil
 from pathlib import Path

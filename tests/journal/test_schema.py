@@ -1,4 +1,4 @@
-"""The file's layout is upgraded one version at a time, each in a transaction; old files stay readable."""
+"""The file's layout is upgraded one version at a time, each in a transaction. Old files stay readable."""
 
 import shutil
 from pathlib import Path
@@ -38,7 +38,7 @@ def test_a_new_file_has_the_newest_layout(rig: Rig) -> None:
 
 
 def test_a_file_of_the_first_layout_is_still_readable(tmp_path: Path) -> None:
-    """A journal of the first layout verifies, its outcomes are recalled as published, it stays unchanged."""
+    """The file verifies, its outcomes are recalled as published, and its bytes stay unchanged."""
     copy = tmp_path / "v1.db"
     shutil.copy(OLD, copy)
     assert version(copy) == 1

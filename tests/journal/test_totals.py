@@ -1,4 +1,4 @@
-"""Totals of the rows, from which a start learns which attempt was cut off."""
+"""Totals of the rows, from which a start identifies the interrupted attempt."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Changes to the files without the table's key: a start uses nothing that the key did not sign."""
+"""Changes to the files without the table's key. A start uses only data that the key has signed."""
 
 import hashlib
 import json
@@ -32,7 +32,7 @@ class KeylessSigner(Key):
     """A signer with access to the disk but without the key."""
 
     def __init__(self) -> None:
-        """Hold no key."""
+        """Do nothing."""
 
     def sign(self, link: bytes) -> bytes:
         """Return an invalid signature."""
@@ -266,9 +266,9 @@ def test_a_start_continues_from_nothing_that_the_key_did_not_sign(rig: Rig, atta
 
 
 _ONLY_A_START_TELLS = (
-    a_place_that_the_next_outcome_needs,  # A reader cannot tell it from what a running controller writes.
-    everything_signed_again,  # A reader uses the key that the journal names, and says so.
-    another_tables_name,  # A reader finds that the first row does not follow from it.
+    a_place_that_the_next_outcome_needs,  # a running controller writes the same
+    everything_signed_again,  # a reader uses and reports the key that the journal names
+    another_tables_name,  # a reader finds that the first row does not follow from it
 )
 FOR_A_READER = [attack for attack in ATTACKS if attack not in _ONLY_A_START_TELLS]
 
@@ -305,7 +305,7 @@ def test_verify_lists_rows_that_no_signature_authenticates(rig: Rig) -> None:
 
 
 def test_after_a_person_accepts_a_forged_head_its_numbers_do_not_count(rig: Rig, tmp_path: Path) -> None:
-    """The true numbers are the journal's own; a forged head must not raise them either."""
+    """The true numbers are the journal's, and a forged head must not raise them."""
     rig.played(3)
     published = len(rig.published)
     a_forged_head(rig)

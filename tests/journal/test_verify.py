@@ -1,4 +1,4 @@
-"""Any change to a journal's file is found and named, and the message says what to do next."""
+"""Every change to a journal's file is found and named, and the message states the next step."""
 
 import shutil
 from pathlib import Path
@@ -170,7 +170,7 @@ def test_a_change_to_the_file_is_named(rig: Rig, case: str) -> None:
 
 
 def test_a_start_finds_changes_since_the_last_checkpoint(rig: Rig) -> None:
-    """A power cut leaves no closing checkpoint: every row since the last one is verified first."""
+    """A power cut leaves no closing checkpoint, so every row since the last one is verified first."""
     journal = rig.open()
     begin(journal)
     for step in evening(3):
@@ -188,7 +188,7 @@ def test_a_start_finds_changes_since_the_last_checkpoint(rig: Rig) -> None:
 
 
 def test_a_false_index_hides_no_outcome_removed_from_the_outbox(rig: Rig) -> None:
-    """A start counts the outbox with the index of outcomes; only a full verification checks this index."""
+    """A start counts the outbox with the index of outcomes, which only a full verification checks."""
     rig.played(3)
     n = called(rig)
 
@@ -235,7 +235,7 @@ def test_a_damaged_page_is_found_and_the_rows_before_it_can_be_exported(rig: Rig
 
 
 def test_overwritten_bytes_are_a_fault_or_have_no_effect(rig: Rig, tmp_path: Path) -> None:
-    """Whatever is in a page, including invalid text, it causes a fault that says so, or has no effect."""
+    """Every change of a page, including invalid text, has no effect or causes a fault that reports it."""
     rig.played(20)
     whole = rig.place.journal.read_bytes()
     spoilt = tmp_path / "spoilt.db"

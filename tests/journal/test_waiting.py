@@ -1,4 +1,4 @@
-"""Waiting outcomes as ranges: equal to a set of their numbers, in whatever order they are acknowledged."""
+"""Waiting outcomes as ranges, equal to a set of their numbers in any order of acknowledgement."""
 
 import itertools
 

@@ -1,4 +1,4 @@
-"""A program that never stops reading the journal: the WAL grows, and the fault names the program."""
+"""A program that never stops reading the journal. The WAL grows, and the fault names the program."""
 
 import subprocess
 import sys
@@ -38,7 +38,7 @@ def reading(rig: Rig) -> Iterator["subprocess.Popen[bytes]"]:
 def test_an_endless_reader_is_named_and_rows_are_still_written(
     rig: Rig, reading: "subprocess.Popen[bytes]"
 ) -> None:
-    # The reader's own process opened it: the table starts beside it.
+    # The reader's process opened the file, and the table starts beside it.
     with rig.open(SMALL) as journal:
         begin(journal)
         while "journal_wal_grows" not in rig.alarms:

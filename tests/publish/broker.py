@@ -1,4 +1,4 @@
-"""A mosquitto broker for a test, and the certificates of its clients."""
+"""A mosquitto broker for a test, and certificates for its clients."""
 
 import itertools
 import os
@@ -28,7 +28,7 @@ needs_mosquitto = pytest.mark.skipif(MOSQUITTO is None, reason="mosquitto is not
 PATIENCE_S = 300.0
 BELOW_THE_KERNELS_OWN = range(12_000, 32_000)
 _PORTS = itertools.islice(itertools.cycle(BELOW_THE_KERNELS_OWN), os.getpid() * 20 % 20_000, None)
-"""Each process starts at a different port, so that parallel tests do not collide."""
+"""Ports from a starting point of each process, so that parallel tests do not collide."""
 
 PLAIN = "user root\nlistener {port} 127.0.0.1\nallow_anonymous true\npersistence false\n"
 EXAMPLE = Path(__file__).parents[2] / "systemd" / "mosquitto" / "table.conf"
@@ -36,7 +36,7 @@ EXAMPLE = Path(__file__).parents[2] / "systemd" / "mosquitto" / "table.conf"
 
 @dataclass
 class Mosquitto:
-    """A broker process that can be killed, stopped and started again on the same port."""
+    """A broker process that can be killed, suspended and restarted on the same port."""
 
     folder: Path
     config: str = PLAIN
@@ -44,7 +44,7 @@ class Mosquitto:
     process: "subprocess.Popen[bytes] | None" = field(default=None, repr=False)
 
     def start(self) -> None:
-        """Start the broker and wait until it listens; if another test has taken the port, use another one."""
+        """Start the broker and wait until it listens; try other ports if one is in use."""
         ports = [self.port] if self.port else [free_port() for _ in range(3)]
         assert any(self._listens_at(port) for port in ports), self.log
 
@@ -63,7 +63,7 @@ class Mosquitto:
         return False
 
     def kill(self) -> None:
-        """Kill it immediately; without persistence its sessions are lost."""
+        """Kill the broker; without persistence its sessions are lost."""
         process = self.process
         if process is not None:
             process.kill()
@@ -71,7 +71,7 @@ class Mosquitto:
             self.process = None
 
     def freeze(self) -> None:
-        """Suspend the process: its connections stay open, but it does not respond."""
+        """Suspend the process. Its connections stay open, but it does not respond."""
         assert self.process is not None
         os.kill(self.process.pid, signal.SIGSTOP)
 
@@ -88,7 +88,7 @@ class Mosquitto:
 
 @contextmanager
 def running(folder: Path, config: str = PLAIN) -> Iterator[Mosquitto]:
-    """Run a broker for a while, and stop it whatever happens."""
+    """Run a broker, and stop it at the end of the test."""
     broker = Mosquitto(folder, config)
     try:
         broker.start()
@@ -98,7 +98,7 @@ def running(folder: Path, config: str = PLAIN) -> Iterator[Mosquitto]:
 
 
 def guarded() -> str:
-    """Return the shipped configuration, with the folders of a test."""
+    """Return the shipped configuration with the folders of a test."""
     text = EXAMPLE.read_text(encoding="ascii")
     for there, here in (
         ("listener 8883", "listener {port} 127.0.0.1"),
@@ -112,23 +112,23 @@ def guarded() -> str:
 
 
 def free_port() -> int:
-    """Return a port that nothing listens on and that the kernel assigns to no outgoing connection.
+    """Return a port that no process listens on and that the kernel assigns to no outgoing connection.
 
-    A port from the kernel's ephemeral range may become a client's own before the test listens on it, and a
-    client that keeps retrying such a port may finally connect to itself. An abstract socket name reserves the
-    port against other tests, in this process and in others, for the lifetime of this process.
+    An ephemeral port could be assigned to a client before the test listens on it, and a client that keeps
+    retrying such a port could connect to itself. An abstract socket name reserves the port against all other
+    tests for the lifetime of this process.
     """
     while True:
         port = next(_PORTS)
         with socket.socket(socket.AF_UNIX) as claim, socket.socket() as probe, suppress(OSError):
             claim.bind(f"\0table-controller-test-port-{port}")
             probe.bind(("127.0.0.1", port))
-            claim.detach()  # held until this process ends
+            claim.detach()  # reserved until this process ends
             return port
 
 
 def listens(port: int) -> bool:
-    """Return whether something listens on this port."""
+    """Return whether a process listens on this port."""
     with socket.socket() as probe:
         return probe.connect_ex(("127.0.0.1", port)) == 0
 
@@ -162,7 +162,7 @@ class Authority:
         (self._folder / "revoked.crl").write_bytes(signed.public_bytes(Encoding.PEM))
 
     def files(self, name: str, label: str = "") -> TlsSettings:
-        """Make a key and a certificate with this common name."""
+        """Create a key and a certificate with this common name."""
         key = ec.generate_private_key(ec.SECP256R1())
         stem = self._folder / (label or name)
         certificate_file, key_file = stem.with_suffix(".crt"), stem.with_suffix(".key")

@@ -1,4 +1,4 @@
-"""A table that publishes: a real journal, the pump, a sink, and a stand-in for a settlement engine."""
+"""A table that publishes: a journal, the pump, a sink, and a replacement for a settlement engine."""
 
 import time
 from collections.abc import Callable
@@ -47,12 +47,12 @@ ENGINE_KEY = Key(Ed25519PrivateKey.from_private_bytes(b"\7" * 32))
 
 
 def pinned() -> Pin:
-    """Trust the engine of these tests."""
+    """Return a pin that trusts the engine of these tests."""
     return Pin(ENGINE_KEY.public.raw)
 
 
 def half() -> float:
-    """Return a fixed value in place of a random fraction."""
+    """Return a fixed value instead of a random fraction."""
     return 0.5
 
 
@@ -72,7 +72,7 @@ class Clock:
 
 @dataclass
 class Alarms:
-    """Records every fault, and which are present."""
+    """Records every fault and the present faults."""
 
     holding: dict[str, PublishFault] = field(default_factory=dict)
     ever: list[str] = field(default_factory=list)
@@ -90,7 +90,7 @@ class Alarms:
 
 @dataclass
 class Books:
-    """A settlement engine's books: every outcome takes effect once, in order; missing ones are requested."""
+    """A settlement engine's books: every outcome takes effect once and in order."""
 
     key: PublicKey | None = None
     applied: list[Event] = field(default_factory=list)
@@ -100,7 +100,7 @@ class Books:
     forks: int = 0
 
     def enter(self, payload: bytes) -> list[Answer]:
-        """Process an event, and return the answers."""
+        """Process an event and return the answers."""
         if self.key is not None and not signed_by(payload, self.key):
             self.forged += 1
             return []
@@ -119,12 +119,12 @@ class Books:
         return [Acknowledgement(id=event.id, chain=event.chain, by=ENGINE)]
 
     def request(self, known: int = 0) -> ResendRequest:
-        """Request the next outcomes, given the newest outcome it knows."""
+        """Return a request for the next outcomes; `known` is the newest outcome known."""
         return ResendRequest(from_seq=len(self.applied) + 1, told=known, by=ENGINE)
 
     @property
     def seqs(self) -> list[int]:
-        """Return the numbers of the outcomes that had an effect."""
+        """Return the sequence numbers of the outcomes that had an effect."""
         return [event.seq for event in self.applied]
 
 
@@ -144,10 +144,10 @@ class Settlement:
     delivered: int = 0
     held_back: list[Answer] = field(default_factory=list)
     holds_back: int = 0
-    """The number of answers that are held back, and then sent newest first."""
+    """Number of answers to delay and then send, newest first."""
 
     def come(self) -> None:
-        """Connect, with the session that the broker has, and subscribe."""
+        """Connect with the broker's session for this engine, and subscribe."""
         self.subscribed = False
         tls = None if self.settings.tls is None else tls_context(self.settings.tls)
         self.link = MqttLink(self.settings, self.name, tls)
@@ -161,7 +161,7 @@ class Settlement:
             self.link = None
 
     def turn(self) -> None:
-        """Process what has arrived."""
+        """Process the received messages."""
         if self.link is None:
             return
         for happened in self.link.turn():
@@ -227,7 +227,7 @@ class House:
         return TableStatus(table=NAME, state="online", headline=self.headline)
 
     def play(self, throws: int) -> int:
-        """Play this many throws; return how many outcomes are in the journal."""
+        """Play this many throws; return the number of outcomes in the journal."""
         before = len(self.rig.published)
         for step in evening(throws):
             durable(append(self.journal, step))
@@ -235,7 +235,7 @@ class House:
         return len(self.rig.published)
 
     def play_on(self) -> int:
-        """Play three more throws; return how many outcomes there are."""
+        """Play three more throws; return the number of outcomes."""
         before = len(self.rig.published)
         seq = before + 1
         for step in evening(3):
@@ -246,7 +246,7 @@ class House:
         return len(self.rig.published)
 
     def turn(self) -> None:
-        """Run pump and sink until both are idle. The clock hardly advances: no timeout on a slow machine."""
+        """Run pump and sink until both are idle. The clock advances so little that nothing times out."""
         self.clock.now += 1
         self.pump.turn(0)
         if isinstance(self.sink, MqttSink):
@@ -254,7 +254,7 @@ class House:
 
     @property
     def all_answered(self) -> bool:
-        """Return whether no answer from the broker is outstanding."""
+        """Return whether the broker has answered everything."""
         return not (isinstance(self.sink, MqttSink) and self.sink._unconfirmed)
 
     @property
@@ -265,14 +265,14 @@ class House:
         return sink.ready and not (sink._offered or sink._due or sink._unconfirmed or sink._status_is_new)
 
     def send_again(self) -> None:
-        """Send again all that settlement has not acknowledged, and wait until the broker has confirmed it."""
+        """Send all unacknowledged outcomes again, and wait until the broker has confirmed them."""
         until(lambda: self.idle, self.turn)
         self.clock.forward(61)
         self.turn()
         until(lambda: self.idle, self.turn)
 
     def offer_again_now(self) -> None:
-        """Run a turn long after the last one, unless an answer from the broker is outstanding."""
+        """Run a turn long after the previous one, unless an answer from the broker is outstanding."""
         if self.all_answered:
             self.clock.forward(61)
         self.turn()
@@ -302,7 +302,7 @@ def outcome_id(body: bytes | None) -> str:
 
 
 def until(fact: Callable[[], bool], *turns: Callable[[], None]) -> None:
-    """Call the `turns` until a condition is true; fail if it never is."""
+    """Call the `turns` until a condition is true, and fail after a time limit."""
     end = time.monotonic() + PATIENCE_S
     while not fact():
         assert time.monotonic() < end, "the condition never became true"

@@ -1,4 +1,4 @@
-"""One outcome of every type, including everything that a player must not see."""
+"""One outcome of every type, including the data that players must not see."""
 
 import msgspec
 
@@ -156,7 +156,7 @@ SAMPLES: dict[str, Data] = {
 
 
 def sample_row(type_: str, key: Key, *, synced: bool = True) -> Row:
-    """Journal this sample as the fifth outcome of a table."""
+    """Return this sample as the journal's row of a table's fifth outcome."""
     outcome = Outcome(type=type_, t=1_234_567, id="table-7/1/5", seq=5, data=SAMPLES[type_])
     draft = outcome_draft(outcome, WallTime(1_800_000_000_000_001, synced))
     (row,) = seal([draft], 11, b"\0" * 32, key)
@@ -164,5 +164,5 @@ def sample_row(type_: str, key: Key, *, synced: bool = True) -> Row:
 
 
 def decoded(payload: bytes) -> dict[str, object]:
-    """Decode a message as any JSON reader would."""
+    """Decode a message with a general JSON reader."""
     return msgspec.json.decode(payload, type=dict[str, object])

@@ -1,4 +1,4 @@
-"""Acknowledgements in a journal, checked long afterwards: which key signed the one that closed an outcome."""
+"""Acknowledgements in a journal, checked long afterwards against the key that signed them."""
 
 import shutil
 from collections.abc import Callable
@@ -29,7 +29,7 @@ def words(seq: int, chain: str) -> str:
 
 
 def closes_first(rig: Rig, proof: Callable[[str], AckProof | None]) -> AcknowledgementCheck:
-    """Close the first outcome with this proof (of its chain hash), and check what the journal then holds."""
+    """Close the first outcome with this proof (of its chain hash), and check the journal."""
     with rig.open() as journal:
         begin(journal)
         for step in evening(1):

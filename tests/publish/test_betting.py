@@ -1,4 +1,4 @@
-"""The table's statement that bets are open: what it covers, how often it is sent, and when it is not."""
+"""The table's statement that bets are open: its contents, its frequency, and when it is not sent."""
 
 from itertools import pairwise
 from pathlib import Path
@@ -24,7 +24,7 @@ N1, N2 = "1" * 32, "2" * 32
 
 
 class Table:
-    """A table whose clock the test advances; the watermark lags behind it."""
+    """A table whose watermark lags behind the test's clock."""
 
     def __init__(self) -> None:
         self.clock = Clock(1_000_000)
@@ -42,13 +42,13 @@ class Table:
         return self.words[before:]
 
     def due(self) -> None:
-        """Move the clock to when the next turn is due."""
+        """Advance the clock to the next due turn."""
         due_us = self.announcer.due_us(LATENESS_US)
         assert due_us is not None
         self.clock.now = max(self.clock.now, due_us)
 
     def later(self, us: int, *, closed: bool = False) -> list[OpenStatement]:
-        """Run one turn of the core this much later."""
+        """Advance the clock, and run one turn of the core."""
         self.clock.now += us
         return self.turns(closed=closed)
 

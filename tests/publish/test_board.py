@@ -1,4 +1,4 @@
-"""The board: what a display finds when it starts during a game, and what it must not find."""
+"""The board as a display receives it in the middle of a game, without secret data."""
 
 from pathlib import Path
 from typing import Literal

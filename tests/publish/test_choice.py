@@ -1,4 +1,4 @@
-"""A table's `publish:` section selects where its outcomes go."""
+"""A table's `publish:` section selects the destination of its outcomes."""
 
 import sys
 from collections.abc import Callable

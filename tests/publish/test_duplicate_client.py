@@ -1,4 +1,4 @@
-"""A second client with the table's name is detected; a status of its earlier session is ignored."""
+"""A second client with the table's name is detected. A status of its earlier session is ignored."""
 
 import msgspec
 

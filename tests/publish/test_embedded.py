@@ -73,7 +73,7 @@ def test_an_engine_that_fails_receives_the_outcome_again(tmp_path: Path) -> None
 def test_an_engine_that_waits_for_a_person_is_a_fault_until_it_takes_the_outcome(
     tmp_path: Path, code: str
 ) -> None:
-    """The cause is neither a bug nor a full disk, so the remedy is different."""
+    """The cause is neither a bug nor a full disk, and the remedy differs."""
     house, engine = house_with(tmp_path)
     engine.raises = [
         OSError(28, "No space left on device"),
@@ -120,7 +120,7 @@ def test_what_still_waits_for_the_engine_is_not_handed_over_twice(tmp_path: Path
 
 
 class Desk(Consumer):
-    """A sink on its own, whose answers the test takes when it wants."""
+    """A sink without a table, whose answers the test takes."""
 
     def __init__(self) -> None:
         self.taken: list[bytes] = []
@@ -176,7 +176,7 @@ class InterruptedQueue(dict[str, bytes]):
     def __iter__(self) -> Iterator[str]:
         return self._seen(super().__iter__())
 
-    def items(self) -> Any:  # dict_items: the sink's loop reads it only in this way
+    def items(self) -> Any:  # dict_items, as the sink's loop reads it
         return self._seen(iter(super().items()))
 
     def _seen(self, looks: Iterator[T]) -> Iterator[T]:
@@ -189,7 +189,7 @@ class InterruptedQueue(dict[str, bytes]):
 
 
 def test_an_offer_during_a_check_of_the_waiting_outcomes_stops_nothing() -> None:
-    """On a slow machine this must not end the engine's thread, or nothing would be settled any more."""
+    """On a slow machine this must not end the engine's thread, which settles all outcomes."""
     desk = Desk()
     sink = desk.sink
     sink._waiting = InterruptedQueue(sink._lock, lambda: sink.offer([message("second")]))

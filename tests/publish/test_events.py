@@ -1,4 +1,4 @@
-"""Messages on the wire: CloudEvents, with the same bytes every time, signed, valid under their schemas."""
+"""Messages on the wire: CloudEvents with reproducible bytes, signed, and valid under their schemas."""
 
 import json
 from pathlib import Path

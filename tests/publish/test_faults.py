@@ -1,4 +1,4 @@
-"""Every publishing fault is in the catalogue, is raised somewhere, and clears once its cause is gone."""
+"""Every publishing fault is in the catalogue, is raised by a test, and clears once its cause is gone."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Certificates, access lists and signatures: each table publishes in its own name and in no other's."""
+"""Certificates, access lists and signatures restrict each table to its own name."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -186,7 +186,7 @@ def test_each_client_reads_only_its_own_topics(casino: Casino, name: str, topic:
     reader = open_link(casino, name)
     subscribe(reader, topic)
     write(open_link(casino, NAME if topic.startswith(f"tables/{NAME}/") else OTHER), topic)
-    # The broker delivers what it has confirmed before it answers the next request.
+    # The broker delivers its confirmed messages before it answers the next request.
     seen = [happened for happened in subscribe(reader, "fence") if isinstance(happened, Received)]
     assert [happened.topic for happened in seen] == ([topic] if reads else [])
     reader.drop()
@@ -217,7 +217,7 @@ def _clone(casino: Casino, rig: Rig) -> House:
 
 
 def open_link(casino: Casino, name: str, client_id: str = "") -> MqttLink:
-    """Connect using a certificate with this name."""
+    """Connect with a certificate for this name."""
     settings = casino.settings(casino.authority.files(name, f"{name}-again"))
     assert settings.tls is not None
     link = MqttLink(settings, client_id or name, tls_context(settings.tls))
@@ -227,13 +227,13 @@ def open_link(casino: Casino, name: str, client_id: str = "") -> MqttLink:
 
 
 def subscribe(link: MqttLink, topic: str) -> list[LinkEvent]:
-    """Subscribe, and return everything that happened up to the broker's answer."""
+    """Subscribe; return all events up to the broker's answer."""
     link.subscribe(topic)
     return until_answered(link, Subscribed)
 
 
 def write(link: MqttLink, topic: str) -> int:
-    """Publish to this topic once, and return the broker's reason code."""
+    """Publish once to this topic; return the broker's reason code."""
     link.publish(Outgoing(topic, b"{}"))
     answer = until_answered(link, Published)[-1]
     assert isinstance(answer, Published)
@@ -242,7 +242,7 @@ def write(link: MqttLink, topic: str) -> int:
 
 
 def until_answered(link: MqttLink, kind: type) -> list[LinkEvent]:
-    """Wait for this kind of answer; it is the last item returned."""
+    """Return all events up to an answer of this kind."""
     happened: list[LinkEvent] = []
     until(lambda: any(isinstance(one, kind) for one in happened), lambda: happened.extend(link.turn()))
     return happened

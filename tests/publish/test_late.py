@@ -1,4 +1,4 @@
-"""The table's statement about a wager made with the dice out: what must be on the disk, and when."""
+"""The table's statement about a wager made with the dice out: the rows that must be on the disk first."""
 
 from dataclasses import dataclass, field
 
@@ -13,7 +13,7 @@ ROUND = 7
 
 @dataclass
 class Row:
-    """A row that reaches the disk when the test specifies."""
+    """A row whose write the test completes."""
 
     durable: bool = False
 

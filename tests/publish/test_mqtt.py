@@ -1,4 +1,4 @@
-"""Publishing over a real broker: whatever the broker does, every outcome takes effect once and in order."""
+"""Every outcome takes effect once and in order over a real broker, even if the broker fails."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -65,9 +65,9 @@ def settlement(broker: Mosquitto) -> Iterator[Settlement]:
 
 
 def settle_all(house: House, settlement: Settlement, count: int, *, turn_s: float = 0.0) -> None:
-    """Continue until the outbox is empty: then every outcome must have taken effect once and in order.
+    """Run until the outbox is empty, and check that every outcome took effect once and in order.
 
-    Each turn takes `turn_s`: if an answer can be lost, it takes time until it is requested again.
+    Each turn takes `turn_s`, because the request for a lost answer is repeated only after a delay.
     """
     turns = (house.turn, settlement.turn, lambda: house.clock.forward(turn_s))
     until(lambda: len(settlement.books.applied) >= count, *turns)

@@ -1,4 +1,4 @@
-"""Whatever is lost, repeated, reordered or restarted: every outcome takes effect once and in order."""
+"""Every outcome takes effect once and in order despite lost, repeated and reordered messages and restarts."""
 
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -31,7 +31,7 @@ def key(tmp_path_factory: pytest.TempPathFactory) -> Key:
 
 
 class Shelf:
-    """A journal and its outbox, in memory; between the outcomes there are rows of other events."""
+    """A journal and its outbox in memory. Rows of other events separate the outcomes."""
 
     path = Path("journal.db")
 
@@ -57,7 +57,7 @@ class Shelf:
         self.open.discard(row.n)
 
     def close(self) -> None:
-        """Close nothing."""
+        """Do nothing."""
 
 
 class Air:
@@ -106,7 +106,7 @@ def pump_of(shelf: Shelf, air: Air, key: Key, clock: Clock) -> Pump:
 
 
 class World:
-    """A table, an engine, and what can happen to them; `pick` chooses where there is a choice."""
+    """A table, an engine, and possible events; `pick` chooses among several messages."""
 
     def __init__(self, key: Key) -> None:
         self._key = key
@@ -126,12 +126,12 @@ class World:
         self.pump.note_durable(published[first : first + 1 + self.pick % 3])
 
     def hear(self) -> None:
-        """Let the engine process an event."""
+        """Deliver an event to the engine."""
         if self.air.there:
             self.air.back += self.books.enter(self.air.there.pop(0).event)
 
     def answer(self) -> None:
-        """Let the table process an answer."""
+        """Deliver an answer to the table."""
         if self.air.back:
             self.pump.post(self.air.back.pop(0))
 
@@ -146,26 +146,26 @@ class World:
             self.air.back.pop(self.pick % len(self.air.back))
 
     def repeat(self) -> None:
-        """Deliver an event twice."""
+        """Duplicate an event in transit."""
         if self.air.there:
             self.air.there.insert(0, self.air.there[self.pick % len(self.air.there)])
 
     def mix(self) -> None:
-        """Reverse the order of everything in transit."""
+        """Reverse the order of the messages in transit."""
         self.air.there.reverse()
         self.air.back.reverse()
 
     def restart(self) -> None:
-        """Kill the controller; messages in transit arrive."""
+        """Kill the controller; the messages in transit still arrive."""
         self.pump = pump_of(self.shelf, self.air, self._key, self.clock)
 
     def reconnect(self) -> None:
-        """Lose the connection with every event in transit."""
+        """Lose the connection and every event in transit."""
         self.air.there.clear()
         self.pump.post(Ready())
 
     def wait(self) -> None:
-        """Let ten seconds pass."""
+        """Advance the clock by ten seconds."""
         self.clock.forward(10)
 
     def roll_back(self) -> None:
@@ -173,7 +173,7 @@ class World:
         del self.books.applied[self.pick % (len(self.books.applied) + 1) :]
 
     def go_well(self) -> None:
-        """Let everything in transit arrive, both ways."""
+        """Deliver everything in transit, both ways."""
         self.turn()
         while self.air.there:
             self.hear()
@@ -181,7 +181,7 @@ class World:
             self.answer()
 
     def settle_what_is_left(self) -> None:
-        """Continue without faults until all is settled; the engine requests closed outcomes that it lacks."""
+        """Continue without faults until everything is settled, including outcomes lost by the engine."""
         for _ in range(100):
             self.wait()
             if len(self.books.applied) < COUNT and not self.air.there:

@@ -31,7 +31,7 @@ from tests.publish.house import ENGINE, Books, House, until
 
 
 class Slate:
-    """A sink that only records what it is offered."""
+    """A sink that records the offered messages."""
 
     def __init__(self) -> None:
         self.ready = True
@@ -337,7 +337,7 @@ def test_messages_match_the_journal(house: House, slate: Slate) -> None:
 
 
 def meets(house: House, sequence: int, chain: str | None, known: int | None = None) -> set[str]:
-    """Post a progress report from when the engine knew of `known` outcomes; return the active faults."""
+    """Post a progress report made when the engine knew `known` outcomes; return the active faults."""
     newest = max(sequence, house.pump._last_seq) if known is None else known
     house.pump.post(
         ProgressReport(table=NAME, told=newest, sequence=sequence, chain=chain, key="0" * 64, by=ENGINE)
@@ -356,7 +356,7 @@ def test_a_progress_report_that_agrees_raises_no_fault(house: House, slate: Slat
 
 
 def test_a_repeated_old_progress_report_neither_raises_nor_clears_a_fault(house: House, slate: Slate) -> None:
-    """It could wrongly report that the engine lost its books, or clear a fault that is still present."""
+    """It could report a loss that did not happen, or clear a fault that is still present."""
     count = house.play(5)
     house.turn()
     first = slate.offered[0]
@@ -425,7 +425,7 @@ def test_an_engine_that_is_ahead_of_the_journal_locks_play(house: House) -> None
 def test_a_journal_that_lost_its_last_commit_and_plays_on_is_found_at_the_next_progress_report(
     house: House, slate: Slate
 ) -> None:
-    """The restored head file matches the journal, and its new outcomes have the numbers of the lost ones."""
+    """The restored head file matches the journal, and the new outcomes repeat the lost numbers."""
     count = house.play(3)
     house.turn()
     lost = "ab" * 32
@@ -442,7 +442,7 @@ def test_an_engine_with_another_outcome_under_a_number_locks_play(house: House, 
 
 
 def test_what_an_engine_has_lost_is_reported_and_sent_again(house: House, slate: Slate) -> None:
-    """Its database was restored from a backup: the acknowledgement is in the journal, the booking is lost."""
+    """The acknowledgement is in the journal, but the restored database has lost the booking."""
     house.play(3)
     house.turn()
     acknowledge(house, *slate.offered[:3])
@@ -454,7 +454,7 @@ def test_what_an_engine_has_lost_is_reported_and_sent_again(house: House, slate:
 
 
 def test_endless_reports_of_a_line_bet_reach_the_core_only_now_and_then(house: House) -> None:
-    """Two genuine reports are repeated alternately: a row for each would take an outcome's room."""
+    """Two genuine reports alternate, and a row for each would fill the journal's queue."""
     entered: list[tuple[str, bool]] = []
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(house.pump, "_line_bet", lambda seat, has: entered.append((seat, has)))
@@ -490,7 +490,7 @@ def test_endless_reports_of_pair_plus_reach_the_core_only_now_and_then(house: Ho
 
 
 def test_a_report_on_bets_older_than_one_already_received_is_ignored(house: House) -> None:
-    """These are the engine's own signed messages, sent again by a client that may write to the broker."""
+    """A client that may write to the broker sends the engine's signed messages again."""
     entered: list[tuple[str, bool]] = []
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(house.pump, "_line_bet", lambda seat, has: entered.append((seat, has)))
@@ -526,7 +526,7 @@ def test_positions_with_play_reach_the_core_and_an_older_report_is_ignored(house
 
 
 def test_a_report_on_bets_for_an_earlier_session_is_ignored(house: House) -> None:
-    """After a restart between two outcomes the newest number is unchanged: only the session differs."""
+    """After a restart between two outcomes only the session differs; the newest number is unchanged."""
     entered: list[object] = []
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(house.pump, "_session", 12)

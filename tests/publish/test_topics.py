@@ -1,4 +1,4 @@
-"""Which client may write to which topic, and read which."""
+"""The topics that each client may write to and read."""
 
 from pathlib import Path
 

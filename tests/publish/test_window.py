@@ -1,4 +1,4 @@
-"""When messages are offered: in order, a limited number at a time, and again after a delay."""
+"""Messages are offered in order, a limited number at a time, and again after a delay."""
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -12,7 +12,7 @@ SETTINGS = PublishSettings(max_in_flight=5, retry_s=1.0, retry_most_s=8.0, max_u
 
 
 def message(seq: int) -> Message:
-    """Make an outcome's message; the journal rows between outcomes belong to other events."""
+    """Return an outcome's message; rows of other events separate the outcomes."""
     return Message(3 * seq, seq, f"t/1/{seq}", f"{seq:064x}", b"{}", None)
 
 

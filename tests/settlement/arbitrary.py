@@ -1,4 +1,4 @@
-"""Arbitrary requests: a game answers each or reports it malformed, and each bet ends once."""
+"""Arbitrary requests: a game answers each or reports it as malformed, and each bet ends once."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -12,7 +12,7 @@ Json = Mapping[str, object]
 
 
 def answer_all(game: Book, requests: Iterable[Json]) -> list[AnswerLine]:
-    """Send all requests, skip malformed ones, and return all answers; each must fit on the wire."""
+    """Send all requests, skip malformed ones, and return all answers, each of which must fit on the wire."""
     decoder = Decoder(game.vocabulary)
     results: list[AnswerLine] = []
     for number, request in enumerate(requests, start=1):
@@ -27,11 +27,11 @@ def answer_all(game: Book, requests: Iterable[Json]) -> list[AnswerLine]:
 
 
 def ends(results: Iterable[AnswerLine]) -> list[str]:
-    """Return the ids of the bets that were ended, in order; a rejected bet never began."""
+    """Return the ids of the ended bets, in order; a rejected bet never began."""
     return [line.id for line in results if isinstance(line, Decided) and line.status != "rejected"]
 
 
 def keep(request: Json, fields: Mapping[str, tuple[str, ...]]) -> Json:
-    """Keep the fields that a request may have, so that most requests are understood."""
+    """Remove the fields that a request may not have, so that most requests are understood."""
     allowed = ("do", *fields.get(str(request["do"]), ()))
     return {key: value for key, value in request.items() if key in allowed}

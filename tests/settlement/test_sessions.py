@@ -1,4 +1,4 @@
-"""Whole sessions from sensors to money: the table's outcomes are paid, and the sums are right to the cent."""
+"""Whole sessions from sensors to money, whose sums are correct to the cent."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -34,8 +34,8 @@ Json = Mapping[str, object]
 def settlement_requests(outcomes: list[Outcome], game: str) -> list[RawRequest]:
     """Return a session's requests to settlement, with corrections applied.
 
-    The requests of a correction replace those of the outcome that it corrects, and any later requests that
-    followed from the corrected result are dropped.
+    The requests of a correction replace those of the corrected outcome. Later requests that followed from the
+    corrected result are dropped.
     """
     requests_by_outcome: list[tuple[str, list[RawRequest]]] = []
     for outcome in outcomes:

@@ -1,4 +1,4 @@
-"""The settle contract on the wire: what is a request, and how everything else is refused."""
+"""The settle contract on the wire: valid requests, and the refusal of all other lines."""
 
 import io
 import json

@@ -1,4 +1,4 @@
-"""A house with its own SQLite database, and tables with keys."""
+"""Fixtures: a house with its own SQLite database, and tables with keys."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,7 @@
-"""Histories of a wheel, its broker, its engine and a cheat, with delays everywhere, and a check of each one.
+"""Simulated histories of a wheel, its broker, its engine and a cheat, with delays and a check.
 
-True time is the simulation's, in microseconds; the table's clock drifts, and jumps when the table restarts.
-Queries, statements, outcomes, writes to the journal's disk and the engine's database may stall; messages may
+True time is the simulation's, in microseconds. The table's clock drifts, and jumps when the table restarts.
+Queries, statements, outcomes, writes to the journal's disk and the engine's database may stall. Messages may
 also be repeated, lost or overtaken.
 """
 
@@ -28,34 +28,34 @@ _NOT_COVERED = NoStatement("TABLE-WORD", "no statement came in time")
 
 
 class Trouble(NamedTuple):
-    """How severe faults are: the probability of stalled, repeated and lost messages; the longest stall."""
+    """The probabilities of stalled, repeated and lost messages, and the longest stall."""
 
     stalls: float = 0.0
     stall_us: int = 0
     repeats: float = 0.0
     loses: float = 0.0
     restarts: float = 0.0
-    """The probability, in each second, that the table or the engine restarts."""
+    """The probability per bet that the table or the engine restarts."""
     cable: float = 0.0
-    """The probability that a cable delays a reading for longer than the statement waits."""
+    """The probability that a cable delays a reading."""
     cable_us: int = 0
 
 
 @dataclass
 class Granted:
-    """A wager, or the return of one, that the engine accepted."""
+    """A wager, or the withdrawal of a wager, that the engine accepted."""
 
     what: str
     came_us: int
-    """When the request was complete, in true time."""
+    """The true time at which the request was complete."""
     step: int
-    """Its step in the table's book."""
+    """The step in the table's book."""
     round: int
-    """The round whose spin decides it: the round of the book."""
+    """The round of the book, whose spin decides the wager."""
 
 
 class _Shim(Gate):
-    """A stand-in for the engine's gate that already has the answer to the request from the simulation."""
+    """A replacement for the engine's gate with the simulation's answer to the request."""
 
     def __init__(self, real: Gate) -> None:
         super().__init__()
@@ -88,7 +88,7 @@ class Timeline:
     now_us: int
 
     def begin(self) -> None:
-        """Start with nothing scheduled."""
+        """Start with an empty schedule."""
         self._order = count()
         self._due: list[tuple[int, int, Callable[[], None]]] = []
         self._clear_us: dict[str, int] = {}
@@ -97,7 +97,7 @@ class Timeline:
         heapq.heappush(self._due, (self.now_us + max(0, us), next(self._order), do))
 
     def run(self, seconds: float) -> None:
-        """Run everything that is due within this time."""
+        """Run all events that are due within this time."""
         end_us = self.now_us + round(seconds * SECOND_US)
         while self._due and self._due[0][0] <= end_us:
             self.now_us, _, do = heapq.heappop(self._due)
@@ -110,7 +110,7 @@ class Timeline:
         return self.chance.randrange(base_us) + (self.chance.randrange(trouble.stall_us) if stall else 0)
 
     def send(self, line: str, base_us: int, do: Callable[[], None], *, sure: bool = False) -> None:
-        """Send over a connection, in order unless repeated; a `sure` message is never lost."""
+        """Send over a connection in order, except for repeats; a `sure` message is never lost."""
         if not sure and self.chance.random() < self.trouble.loses:
             return
         arrives_us = max(self.now_us + self.delay(base_us), self._clear_us.get(line, 0))
@@ -122,7 +122,7 @@ class Timeline:
 
 @dataclass
 class World(Timeline):
-    """A wheel that spins round after round, and everyone who bets on it."""
+    """A wheel that spins round after round, its engine and a cheat."""
 
     key: Key
     seed: int
@@ -131,7 +131,7 @@ class World(Timeline):
     granted: list[Granted] = field(default_factory=list)
     refused: int = 0
     closes: dict[int, int] = field(default_factory=dict)
-    """When each round's bets closed, in true time; from then on the number may be known."""
+    """The true time at which each round's bets closed. From then on the number may be known."""
 
     def __post_init__(self) -> None:
         self.chance = random.Random(self.seed)
@@ -148,7 +148,7 @@ class World(Timeline):
         self._sensed: list[tuple[int, Callable[[], None]]] = []
         self._cable_clear_us = 0
         self.shown: str | None = None
-        """The number in the wheel, or the last one, which everyone can see."""
+        """The visible number in the wheel."""
         self._takes_round: int | None = 1
         self._true_round = 1
         self._start_engine()
@@ -192,11 +192,11 @@ class World(Timeline):
             self.send("open", 20_000, lambda: self._hear(old))
 
     def _tell(self, event: bytes) -> None:
-        """Publish an outcome: it becomes durable after a while, and is then in transit until it arrives."""
+        """Publish an outcome, which arrives after a delay for its write and its transit."""
         self.send("outcome", 30_000, lambda: self._deliver(event), sure=True)
 
     def _spin_on(self, *, after_us: int) -> None:
-        """Close, show a number, and open again, as happens at the wheel itself in true time."""
+        """Schedule the close of bets, the number and the reopening at the wheel."""
 
         def closes() -> None:
             self.closes[self._true_round] = self.now_us
@@ -258,7 +258,7 @@ class World(Timeline):
         self.later(WAIT_US, lambda: self._decide(waiting, late=True))
 
     def _look(self) -> None:
-        """Continue every request whose statement has arrived; the database may hang first."""
+        """Continue every request whose statement has arrived, after a possible delay of the database."""
         for waiting in list(self._waiting.values()):
             if self.gate.covered(waiting.nonce) is not None:
                 self._decide(waiting)
@@ -289,7 +289,7 @@ class World(Timeline):
     # --- bets ---
 
     def _cheat(self) -> None:
-        """Try at any time to bet on the number shown, or to withdraw a losing bet."""
+        """Bet on the visible number or withdraw a recent bet, and schedule the next attempt."""
         made = self._made
         if made and self.chance.random() < 0.4:
             self._ask("removal", self._removal(self.chance.choice(made[-3:])))
@@ -300,7 +300,7 @@ class World(Timeline):
         self.later(self.chance.randrange(20_000, 300_000), self._cheat)
 
     def _restart_table(self) -> None:
-        """Restart the table during play, with another clock; the pending readings are kept."""
+        """Restart the table during play with another clock; the pending readings are kept."""
         ages = [(self._clock() - t, do) for t, do in self._sensed]
         self._start_table()
         self._sensed = [(self._clock() - age, do) for age, do in ages]
@@ -330,7 +330,7 @@ class World(Timeline):
     # --- the check ---
 
     def past_posted(self) -> list[Granted]:
-        """Return accepted wagers, still up, for spins whose number could be known when they were made."""
+        """Return accepted wagers, still up, on spins whose number could be known at the request."""
         struck = self.struck()
         return [
             one
@@ -342,7 +342,7 @@ class World(Timeline):
 
     @property
     def _round_of_book(self) -> int:
-        """Return the round that is not decided yet; its close may still be in transit on a cable."""
+        """Return the undecided round. Its close may still be in transit on a cable."""
         with self.engine.work() as work:
             standing = self.engine.table(work, self.table.name)
         assert standing is not None

@@ -1,7 +1,7 @@
-"""Histories of a craps table whose crew confirms late wagers at any time, with delays everywhere.
+"""Simulated histories of a craps table whose crew confirms late wagers, with delays everywhere.
 
-True time is the simulation's, in microseconds; the table's clock drifts. The session, the handling of late
-wagers, the gate and the wager book are the product's own; the messages between them stall, and are repeated,
+True time is the simulation's, in microseconds. The table's clock drifts. The session, the handling of late
+wagers, the gate and the wager book are the controller's. The messages between them stall, and are repeated,
 lost or overtaken.
 """
 
@@ -42,7 +42,7 @@ class Row:
 
     durable: bool = False
     durable_us: int | None = None
-    """When it was written, in true time."""
+    """The true time of the write."""
 
 
 @dataclass
@@ -56,7 +56,7 @@ class Confirmation:
 
 @dataclass
 class Granted:
-    """A late wager that the engine accepted: when its request was complete, and for which round."""
+    """An accepted late wager, the time at which its request was complete, and its round."""
 
     wager: str
     came_us: int
@@ -72,7 +72,7 @@ class _Waiting:
 
 
 class _Shim(Gate):
-    """A stand-in for the engine's gate that already has the answer to the request from the simulation."""
+    """A replacement for the engine's gate with the simulation's answer to the request."""
 
     def __init__(self, world: "DiceWorld", real: Gate) -> None:
         super().__init__()
@@ -106,7 +106,7 @@ class DiceWorld(Timeline):
     granted: list[Granted] = field(default_factory=list)
     confirmations: list[Confirmation] = field(default_factory=list)
     known_us: dict[int, int] = field(default_factory=dict)
-    """When the first die of each round's throw came to rest, in true time: half the result is then known."""
+    """The true time at which the first die of each round came to rest, when half the result is known."""
 
     def __post_init__(self) -> None:
         self.chance = random.Random(self.seed)
@@ -148,7 +148,7 @@ class DiceWorld(Timeline):
         return round((table_us - self._offset_us) / self._drift)
 
     def _throw(self) -> None:
-        """Throw the dice; the crew lodges and confirms wagers during the throw and afterwards."""
+        """Throw the dice. The crew lodges and confirms wagers during the throw and afterwards."""
         apart_us = self.chance.randrange(40_000)
         faces = (self.chance.choice(FACES), self.chance.choice(FACES))
         readings = throw(self._clock(), faces, apart_us=apart_us)
@@ -229,7 +229,7 @@ class DiceWorld(Timeline):
         self._waiting.clear()
 
     def give_up(self) -> None:
-        """Refuse all requests that still wait, since the throw is decided."""
+        """Refuse all waiting requests, because the throw is decided."""
         self._waiting = {n: one for n, one in self._waiting.items() if self.gate.covered(n) is not None}
 
     def _deliver(self, event: bytes) -> None:
@@ -241,7 +241,7 @@ class DiceWorld(Timeline):
         self._look()
 
     def _lodge(self) -> None:
-        """Lodge a wager of this throw under one of two ids, whatever was lodged under it before."""
+        """Lodge a wager of this throw under one of two ids, which may be in use."""
         if self.chance.random() < self.trouble.restarts:
             self._start_engine()
         wager = f"w{self._round - 1}-{self.chance.randint(0, 1)}"

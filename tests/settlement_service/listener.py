@@ -1,7 +1,7 @@
-"""A settlement engine in its own process, which can be killed; it confirms each committed line of its input.
+"""A settlement engine in a separate process, which can be killed.
 
 `python -m tests.settlement_service.listener URL`. `E` and an event in hex is an outcome; `B`, a key and a bet
-in JSON is a bet. A committed line is confirmed by its id: the outcome's id, or the bet's key.
+in JSON is a bet. The listener confirms each committed line with the outcome's id or the bet's key.
 """
 
 import json
@@ -38,13 +38,13 @@ def listened(url: str, lines: Sequence[Line], acks: int) -> list[str]:
 
 
 def main(url: str) -> None:
-    """Listen until killed or until there is no more input."""
+    """Process lines until the end of the input or a kill."""
     store = Store(url)
     while True:
         try:
             store.open()
         except DatabaseUnavailable:
-            time.sleep(0.05)  # between two attempts while the database starts; any interval will do
+            time.sleep(0.05)  # the interval between two attempts while the database starts is arbitrary
         else:
             break
     engine = Engine(store, lambda: time.time_ns() // 1000, gate=gate())

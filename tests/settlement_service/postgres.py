@@ -1,4 +1,4 @@
-"""A PostgreSQL cluster for a test, on a private socket, which can be crashed and started again."""
+"""A PostgreSQL cluster for a test, on a private socket, which can be crashed and restarted."""
 
 import getpass
 import os
@@ -18,7 +18,7 @@ SETTINGS = "-c listen_addresses='' -c shared_buffers=16MB -c max_connections=20"
 
 
 class Cluster:
-    """One cluster in its own folder. As PostgreSQL refuses to run as root, root runs it as `postgres`."""
+    """A cluster in its own folder. PostgreSQL refuses to run as root, so root runs it as `postgres`."""
 
     def __init__(self) -> None:
         assert BINARIES is not None
@@ -36,7 +36,7 @@ class Cluster:
         return f"postgresql://settlement@/postgres?host={self.folder}"
 
     def database(self, name: str) -> str:
-        """Return the URL of the database with this name, which is created if it does not exist."""
+        """Return the URL of the database with this name; create the database if necessary."""
         engine = create_engine(self.url.replace("postgresql:", "postgresql+psycopg:"), poolclass=NullPool)
         with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
             names = connection.execute(text("SELECT datname FROM pg_database")).scalars().all()
@@ -50,17 +50,17 @@ class Cluster:
         return int((self._data / "postmaster.pid").read_text().splitlines()[0])
 
     def start(self) -> None:
-        """Start it and wait until it responds."""
+        """Start the server and wait until it responds."""
         options = f"-k {self.folder} {SETTINGS}"
         log = str(self.folder / "log")
         self._run("pg_ctl", "-D", str(self._data), "-w", "-o", options, "-l", log, "start")
 
     def crash(self) -> None:
-        """Stop it immediately, as a power cut would: it recovers from its log at the next start."""
+        """Stop the server like a power cut. It recovers from its log at the next start."""
         self._run("pg_ctl", "-D", str(self._data), "-w", "-m", "immediate", "stop")
 
     def remove(self) -> None:
-        """Stop it and remove it."""
+        """Stop and remove the cluster."""
         self.crash()
         shutil.rmtree(self.folder)
 

@@ -1,4 +1,4 @@
-"""Tables that chain and sign their outcomes as a journal does, and a settlement engine that receives them."""
+"""Tables that chain and sign their outcomes like a journal, and a settlement engine for them."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -41,7 +41,7 @@ STAFF = Caller(name="ann", role="staff")
 
 
 class SealedTable:
-    """A craps or roulette table whose methods return its signed outcomes, each in its journal's chain."""
+    """A craps or roulette table whose methods return signed and chained outcomes."""
 
     def __init__(self, name: str, key: Key, *, first_seq: int = 1) -> None:
         self.name = name
@@ -49,7 +49,7 @@ class SealedTable:
         self.seq = first_seq
         self.session = "1"
         self.moment_us: int | None = None
-        """The time of the following outcomes; if None, each is a second later than the one before."""
+        """The time of the following outcomes; if None, each is a second later than its predecessor."""
         self.attempt = 1
         self.round = 1
         self.point: int | None = None
@@ -129,8 +129,9 @@ class SealedTable:
         return [out, published, *self._next_round()]
 
     def roll_corrected(self, *dice: int) -> list[bytes]:
-        """Publish the boxperson's ruling on the last roll (these faces, or a No Roll if none are given), and
-        the shooter afterwards.
+        """Publish the boxperson's ruling on the last roll, and the shooter afterwards.
+
+        Without faces, the ruling is a No Roll.
         """
         self.point, self.shooter = self._before
         shooter = self.shooter
@@ -251,7 +252,7 @@ class SealedTable:
 
 
 class House:
-    """A settlement engine on a database, with a desk; it can be closed and opened again."""
+    """A settlement engine on a database, with a desk; it can be closed and reopened."""
 
     def __init__(self, url: str, policies: Policies | None = None) -> None:
         self.url = url
@@ -269,7 +270,7 @@ class House:
         self.desk = AccountRequests(self.engine)
 
     def reopen(self) -> None:
-        """Discard everything in memory, as a restart does."""
+        """Discard the data in memory, as a restart does."""
         self.store.close()
         self.open()
 
@@ -283,7 +284,7 @@ class House:
         return self.engine.deliver(flat)
 
     def takes(self, *deliveries: bytes | Iterable[bytes]) -> None:
-        """Deliver outcomes that must all be acknowledged."""
+        """Deliver outcomes, and check that all are acknowledged."""
         answers = self.hears(*deliveries)
         assert all(isinstance(answer, AcknowledgedDelivery) for answer in answers), answers
 
@@ -333,7 +334,7 @@ class LocalHandler:
 
 
 def key_in(folder: Path, name: str = "key") -> Key:
-    """Return the table's key in this folder, which is made if it does not exist."""
+    """Return the table's key in this folder; create it if necessary."""
     path = folder / name
     if not path.exists():
         new_key(path)

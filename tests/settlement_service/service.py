@@ -1,4 +1,4 @@
-"""The settlement engine as systemd runs it: a process with its HTTP port that reports its state."""
+"""The settlement engine as systemd runs it: a process with an HTTP port that reports its state."""
 
 import http.client
 import json
@@ -18,7 +18,7 @@ PATIENCE_S = 300.0
 
 @dataclass
 class Service:
-    """One engine's process; it can be killed and started again on the same port and database."""
+    """An engine's process, which can be killed and restarted on the same port and database."""
 
     folder: Path
     url: str
@@ -26,7 +26,7 @@ class Service:
     """A broker's port on this machine."""
     arguments: tuple[str, ...] = ()
     signs: bool = True
-    """Whether it signs its answers: an engine of 0.1.0 has no key."""
+    """Whether the engine signs its answers; an engine of 0.1.0 has no key."""
     port: int = field(default_factory=free_port)
     anew: bool = True
     """Whether each run is a new interpreter, which runs the release that it finds first."""
@@ -34,7 +34,7 @@ class Service:
     systemd: socket.socket | None = None
 
     def start(self, *, ready: bool = True) -> None:
-        """Start it; with `ready`, wait until it reports that it is ready."""
+        """Start the process; with `ready`, wait until it reports that it is ready."""
         assert self.process is None, "the engine is already running"
         address = self.folder / "settlement.notify"
         address.unlink(missing_ok=True)
@@ -57,7 +57,7 @@ class Service:
             return subprocess.Popen(command, env=environ, stdout=log, stderr=log)
 
     def hear(self, word: str) -> str:
-        """Wait until it sends systemd a message with this line; return the whole message."""
+        """Wait for a message to systemd with this line; return the whole message."""
         assert self.systemd is not None
         while word not in (reported := self.systemd.recv(4096).decode()).splitlines():
             assert self.process is not None
@@ -65,12 +65,12 @@ class Service:
         return reported
 
     def hear_any(self) -> str:
-        """Return its next message to systemd."""
+        """Return the next message to systemd."""
         assert self.systemd is not None
         return self.systemd.recv(4096).decode()
 
     def health(self) -> object:
-        """Request its health."""
+        """Return the answer to a health request."""
         return self.ask("GET", "/health")[1]
 
     def ask(
@@ -80,13 +80,13 @@ class Service:
         return ask(self.port, method, path, body, token=token, key=key)
 
     def kill(self) -> None:
-        """Kill it as a power cut would."""
+        """Kill the process like a power cut."""
         assert self.process is not None
         self.process.kill()
         self._over()
 
     def terminate(self) -> int:
-        """Stop it cleanly, as systemd does; return its exit code."""
+        """Stop the process cleanly, as systemd does; return its exit code."""
         assert self.process is not None
         self.process.send_signal(signal.SIGTERM)
         return self._over()
@@ -100,7 +100,7 @@ class Service:
         return code
 
     def close(self) -> None:
-        """Stop and remove everything, however a test ended."""
+        """Stop the process and remove its files."""
         if self.process is not None:
             self.kill()
 

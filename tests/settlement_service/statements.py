@@ -1,4 +1,4 @@
-"""Tables that immediately answer each query whether bets are open, from what the engine has settled."""
+"""Statements of tables that answer each query immediately, from the engine's settled outcomes."""
 
 from itertools import count
 
@@ -7,17 +7,17 @@ from controller.settlement_service.engine import Engine
 from controller.settlement_service.gate import Gate, NoStatement
 
 PATIENCE_S = 300.0
-"""How long a test waits for an expected message; far longer than a busy machine takes."""
+"""Time limit for an expected message, in seconds, far longer than on a busy machine."""
 
 
 def gate(wait_s: float = PATIENCE_S) -> Gate:
-    """Make a gate whose queries are numbered in order."""
+    """Return a gate whose queries are numbered in order."""
     numbers = count(1)
     return Gate(lambda: f"{next(numbers):032x}", wait_s)
 
 
 def answer_queries(engine: Engine) -> None:
-    """Answer each query from this engine immediately, as a table without delays would."""
+    """Answer each query from this engine immediately, like a table without delays."""
 
     def answer(table: str, nonce: str) -> NoStatement | None:
         with engine.work() as work:

@@ -1,4 +1,4 @@
-"""Who may do what over HTTP: a table of routes, objects and roles, in which every cell is tested."""
+"""Permissions over HTTP, as a table of routes, objects and roles. Every cell is tested."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from controller.settlement_service.http_requests import HttpRequests, Tokens
 from tests.settlement_service.rig import House, LocalHandler, SealedTable
 
 ROLES = ("no token", "unknown token", "revoked token", "reader", "player", "staff")
-"""From the weakest to the strongest role; each finds what the roles before it have done."""
+"""From the weakest to the strongest role; each acts after the roles before it."""
 BET: dict[str, object] = {"id": "new", "player": "ann", "wager": "red", "amount": 100}
 ANTE: dict[str, object] = {"id": "new", "player": "ann", "wager": "ante", "amount": 200}
 ODDS: dict[str, object] = {"id": "new", "player": "ann", "wager": "pass_odds", "amount": 100}
@@ -34,7 +34,7 @@ class Row:
     cells: tuple[int, ...]
     body: dict[str, object] | None = None
     says: str = ""
-    """What the refusal of the strongest role must name."""
+    """Text in the refusal of the strongest role."""
 
 
 TABLE = (
@@ -341,7 +341,7 @@ def test_each_role_gets_the_answer_in_the_table(row: Row, house: House) -> None:
 
 
 def test_every_route_and_action_is_in_the_table() -> None:
-    """A new route, action or role fails here until it is in the table."""
+    """A new route, action or role must be added to the table."""
     app = make_app(LocalHandler(None))  # type: ignore[arg-type]  # no query is made
     hidden = {
         str(getattr(route, "path", ""))

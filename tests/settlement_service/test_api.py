@@ -1,4 +1,4 @@
-"""The HTTP API: who may do what, idempotency keys, and requests of any form, none of which breaks it."""
+"""The HTTP API: permissions, idempotency keys, and requests of every form."""
 
 import contextlib
 from collections.abc import Iterator
@@ -227,7 +227,7 @@ def fuzzed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
 
 @pytest.mark.parametrize("mode", [GenerationMode.POSITIVE, GenerationMode.NEGATIVE])
 def test_no_request_breaks_the_api(fuzzed: TestClient, mode: GenerationMode) -> None:
-    """Any request, valid or not, is answered as the document says, and never with 5xx."""
+    """Every request, valid or not, is answered as the document states, and never with 5xx."""
     document = schemathesis.openapi.from_asgi("/openapi.json", fuzzed.app)
     operations = [found.ok() for found in document.get_all_operations() if isinstance(found, Ok)]
     assert len(operations) == sum(map(len, document.raw_schema["paths"].values())) > 11
@@ -238,5 +238,5 @@ def test_no_request_breaks_the_api(fuzzed: TestClient, mode: GenerationMode) -> 
         def check(case: schemathesis.Case[Any]) -> None:
             case.call_and_validate(headers={"Authorization": f"Bearer {STAFF}"}, checks=CHECKS)
 
-        with contextlib.suppress(Unsatisfiable):  # An operation without input has nothing that can be wrong.
+        with contextlib.suppress(Unsatisfiable):  # an operation without input has no invalid input
             check()

@@ -1,4 +1,4 @@
-"""Events while a request waits for the table's statement: the state at the time of booking counts."""
+"""Events while a request waits for the table's statement. The state at the time of booking counts."""
 
 from collections.abc import Callable
 from itertools import count
@@ -18,7 +18,7 @@ BOB = Caller(name="bob's", role="player", player="bob")
 
 
 class Race:
-    """A table at which something happens before each statement; ann and bob have 1,000 cents each."""
+    """A table with an event before each statement; ann and bob have 1,000 cents each."""
 
     def __init__(self, house: House, key: Key, name: str, rules: str) -> None:
         self.house = house
@@ -47,7 +47,7 @@ class Race:
         return None
 
     def ante(self, caller: Caller, id_: str = "b1", seat: str = "3") -> str:
-        """Bet an Ante as a player; return the rule that refuses it, or nothing."""
+        """Bet an Ante as a player; return the rule that refuses it, or an empty string."""
         bet: dict[str, object] = {
             "id": id_,
             "player": caller.player,
@@ -89,7 +89,7 @@ def test_a_bet_waiting_while_its_seat_is_given_to_another_player_is_refused(race
 
 
 def test_a_seat_on_which_another_player_bets_first_is_not_shared(race: Race) -> None:
-    """Staff give the seat to bob, he bets, and they give it back to ann: bob's wager is still up there."""
+    """Staff seat bob there, he bets, and they seat ann again. Bob's wager is still up at her seat."""
     house = race.house
 
     def happens() -> None:

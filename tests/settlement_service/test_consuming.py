@@ -1,4 +1,4 @@
-"""Outcomes received through a broker, or within the table's own process."""
+"""Outcomes received through a broker, or within the table's process."""
 
 import sqlite3
 import time
@@ -69,7 +69,7 @@ class Line:
             else BrokerClient(house.engine, settings, "settlement", now_us, say, key=key)
         )
         if house is not None:
-            answer_queries(house.engine)  # Delays at the broker are covered by other tests.
+            answer_queries(house.engine)  # Other tests cover delays at the broker.
         self.until(self.ready)
 
     def ready(self) -> bool:
@@ -77,7 +77,7 @@ class Line:
         return self.sink.ready and (self.broker is None or self.broker.ready)
 
     def until(self, done: Callable[[], bool]) -> None:
-        """Turn both until the condition is true."""
+        """Run both until the condition is true."""
         until(done, self.turn)
 
     def turn(self) -> None:
@@ -106,7 +106,7 @@ class Line:
 
     @property
     def acknowledged(self) -> set[str]:
-        """Return the outcomes acknowledged so far."""
+        """Return the acknowledged outcomes."""
         return {report.ack.id for report in self.reports if isinstance(report, Acknowledged)}
 
 
@@ -151,7 +151,7 @@ STRANGE = (
 def test_no_invalid_message_costs_the_engine_its_connection(
     roulette: SealedTable, mosquitto: Mosquitto, line: Line
 ) -> None:
-    """A retained message would be received again at each connection."""
+    """The engine would receive a retained message again at each connection."""
     with pytest.MonkeyPatch.context() as patch:
         lost: list[str] = []
         patch.setattr(BrokerClient, "_drop_connection", lambda _broker, reason: lost.append(reason))

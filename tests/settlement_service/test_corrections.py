@@ -1,4 +1,4 @@
-"""A ruling after the call: what was booked is reversed, and the new result is booked."""
+"""A ruling after the call reverses the bookings of the call and books the new result."""
 
 from controller.settlement_service.deliveries import RejectedDelivery
 from tests.settlement_service.rig import House, SealedTable
@@ -31,7 +31,7 @@ def test_after_a_spin_corrected_to_no_spin_bets_stay_up(house: House, roulette: 
 
 
 def test_bets_made_after_the_wrong_call_stay_up_if_still_valid(house: House, craps: SealedTable) -> None:
-    """A 6 was called and odds were taken; the ruling says 7, so the Pass won and the odds are returned."""
+    """A 6 was called and odds were taken. The ruling is 7, so the Pass won and the odds are returned."""
     house.player("ann", 10_000)
     house.takes(craps.takes_dice("3"))
     house.bets(craps, "ann", "b1", "pass", 500)

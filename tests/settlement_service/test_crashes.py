@@ -1,4 +1,4 @@
-"""An engine that is killed and a database that crashes: every outcome takes effect exactly once."""
+"""Every outcome takes effect exactly once with a killed engine or a crashed database."""
 
 import random
 from collections.abc import Iterator, Sequence
@@ -43,7 +43,7 @@ def prepared(url: str, key: Key) -> None:
 
 
 def undisturbed(lines: Sequence[Line], key: Key, tmp_path: Path) -> int:
-    """Return the balance after these lines if nothing is killed."""
+    """Return the balance after these lines without a kill."""
     url = f"sqlite:///{tmp_path}/undisturbed.db"
     prepared(url, key)
     listened(url, lines, acks=len(lines))
@@ -62,7 +62,7 @@ def test_an_engine_killed_again_and_again_applies_each_outcome_once(
     done: set[str] = set()
     kills = 0
     while left := [line for line in lines if line.word not in done]:
-        # Lines that were not confirmed are sent again, and sometimes confirmed ones as well.
+        # Unconfirmed lines are sent again, and sometimes confirmed lines as well.
         again = [line for line in lines if line.word in done][-chance.randrange(4) :]
         words = listened(url, [*again, *left], acks=chance.randrange(7, 14))
         assert not any(word.startswith("refused") for word in words), words
@@ -94,7 +94,7 @@ def test_a_database_that_crashes_in_a_transaction_loses_it_whole(cluster: Cluste
 
 
 def crash_during(house: House, cluster: Cluster, events: list[bytes]) -> None:
-    """Crash the database once the first outcome of a transaction has been processed."""
+    """Crash the database after the first outcome of a transaction has been processed."""
     take = house.engine._intake.take
     calls = 0
 
@@ -145,7 +145,7 @@ def test_a_second_engine_is_refused(url: str, key: Key) -> None:
 
 @needs_postgres
 def test_an_engine_whose_lock_is_held_elsewhere_waits(cluster: Cluster, key: Key) -> None:
-    """The engine's own lost connection may still hold the lock for a while: it does nothing, and retries."""
+    """The engine's lost connection may still hold the lock for some time."""
     url = cluster.database(f"t{next(_NUMBERS)}")
     house, other = House(url), Store(url)
     table = SealedTable("wheel-1", key)

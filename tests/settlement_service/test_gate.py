@@ -1,4 +1,4 @@
-"""No bet is accepted or returned without the table's fresh statement, whatever is late or replayed."""
+"""No bet is accepted or returned without a fresh statement of the table."""
 
 from collections.abc import Callable
 
@@ -16,7 +16,7 @@ from tests.settlement_service.rig import House, SealedTable
 from tests.settlement_service.statements import gate
 
 AT_ONCE_S = 0.0
-"""Expected messages have arrived before a test waits for them, and a test that expects none need not wait."""
+"""No wait: expected messages have arrived before a test asks for them."""
 ANN = Caller(name="ann's", role="player", player="ann")
 
 
@@ -35,7 +35,7 @@ class Wheel:
         self.bets = 0
 
     def line(self, table: str, nonce: str) -> NoStatement | None:
-        """Receive a query, and send what the test provides."""
+        """Receive a query, and send the test's statements."""
         assert table == self.table.name
         self.asked.append(nonce)
         for payload in self.said(nonce):
@@ -43,7 +43,7 @@ class Wheel:
         return None
 
     def word(self, nonce: str, key: Key | None = None, **changed: object) -> bytes:
-        """Encode the statement as the table would send it now, or changed."""
+        """Return the table's statement, with these changes."""
         word: dict[str, object] = {
             "table": self.table.name,
             "session": "1",
@@ -60,7 +60,7 @@ class Wheel:
         return [self.word(nonce)]
 
     def bet(self, number: str = "17") -> str:
-        """Bet; return the rule that refuses it, or nothing."""
+        """Bet; return the rule that refuses it, or an empty string."""
         self.bets += 1
         bet = {
             "id": f"b{self.bets}",
@@ -72,7 +72,7 @@ class Wheel:
         return self._refusal(lambda: self.desk.bet(self.house.new_identity(), self.table.name, bet))
 
     def undo_trial(self) -> str:
-        """Remove the newest bet; return the rule that refuses it, or nothing."""
+        """Remove the newest bet; return the rule that refuses it, or an empty string."""
         asked: dict[str, object] = {"do": "remove", "id": f"b{self.bets}"}
         return self._refusal(lambda: self.desk.change(self.house.new_identity(), self.table.name, asked))
 
@@ -119,7 +119,7 @@ def test_without_a_statement_nothing_is_accepted_and_nothing_returned(wheel: Whe
 
 
 def test_a_statement_made_before_the_bet_came_covers_nothing(wheel: Wheel) -> None:
-    """The statement waited in a queue: true when it was made, but delivered with the ball in a pocket."""
+    """The statement waited in a queue and was delivered with the ball in a pocket."""
     wheel.said = lambda _nonce: [wheel.word("0" * 32), wheel.word("0" * 32, heard={})]
     assert wheel.bet() == "TABLE-WORD"
 
@@ -153,7 +153,7 @@ def test_a_statement_that_ends_before_the_query_arrived_covers_nothing(wheel: Wh
 
 
 def test_a_statement_with_outcomes_not_yet_settled_covers_nothing(wheel: Wheel) -> None:
-    """The wheel's last number is in transit: the bet would come before it in the book."""
+    """The wheel's last number is in transit, so the bet would precede it in the book."""
     wheel.table.spins("17")
     assert wheel.bet("17") == "TABLE-WORD"
     assert wheel.balance == 1_000
@@ -167,7 +167,7 @@ def test_once_those_outcomes_are_settled_the_bet_is_for_the_next_spin(wheel: Whe
 
 
 def test_a_statement_from_before_the_last_close_covers_nothing(wheel: Wheel) -> None:
-    """The bet arrived in time, but the book is in the next round; the refusal costs the player nothing."""
+    """The bet arrived in time, but the book is in the next round. The refusal costs the player nothing."""
     old = wheel.table.seq - 1
     wheel.hears(wheel.table.spins("17"))
     wheel.said = lambda nonce: [wheel.word(nonce, sequence=old, round=1)]
@@ -253,7 +253,7 @@ def test_an_accepted_bet_is_stored_with_its_time_at_the_table(wheel: Wheel) -> N
 
 
 def test_times_of_two_sessions_are_not_compared(wheel: Wheel) -> None:
-    """Each start of the table has its own clock."""
+    """Each start of the table has a new clock."""
     wheel.said = lambda nonce: [wheel.word(nonce, session="0")]
     assert wheel.bet() == ""
     wheel.hears(wheel.table.spins("17"))

@@ -1,4 +1,4 @@
-"""Whatever is stalled, repeated, overtaken or restarted: no bet is accepted on a number that may be known."""
+"""No bet is accepted on a number that may be known, despite stalls, repeats, overtaking and restarts."""
 
 import random
 
@@ -42,7 +42,7 @@ def play(key: Key, seed: int, trouble: Trouble) -> World:
     derandomize=True,
     deadline=None,
     database=None,
-    phases=(Phase.generate,),  # each seed makes a whole session: shrinking the seed does not simplify it
+    phases=(Phase.generate,),  # each seed makes a whole session, so a smaller seed is not simpler
 )
 @given(seed=st.integers(0, 2**32), trouble=troubles)
 def test_no_request_that_came_after_the_table_closed_is_accepted(
@@ -55,7 +55,7 @@ def test_no_request_that_came_after_the_table_closed_is_accepted(
 
 
 def kept_margins(world: World) -> int:
-    """Return the shortest stored time in us between the last wager and the close of a round."""
+    """Return the shortest stored time, in us, from a round's last wager to its close."""
     with world.engine.work() as work:
         rows = work.connection.exec_driver_sql(
             "SELECT last_bet_t, closed_t FROM rounds WHERE last_bet_t IS NOT NULL AND closed_t IS NOT NULL"
@@ -65,7 +65,7 @@ def kept_margins(world: World) -> int:
 
 
 def test_on_a_good_day_requests_in_time_are_accepted(key: Key) -> None:
-    """Requests are refused only if they arrive after the close or within the watermark's delay before it."""
+    """Only requests after the close, or within the watermark's delay before it, are refused."""
     world = play(key, 7, CALM)
     assert len(world.granted) > 20
     assert world.past_posted() == []
@@ -81,7 +81,7 @@ def test_on_a_rough_day_some_requests_are_still_accepted(key: Key) -> None:
 
 
 def without_asking(patch: pytest.MonkeyPatch) -> None:
-    """Break the gate: any statement covers any bet, as if a statement that has just arrived must be fresh."""
+    """Break the gate so that any statement covers any bet."""
 
     def accept(gate: Gate, word: object) -> None:
         for nonce, query in gate._queries.items():
@@ -101,7 +101,7 @@ def without_asking(patch: pytest.MonkeyPatch) -> None:
 
 
 def without_watermark(patch: pytest.MonkeyPatch) -> None:
-    """Break the table: it answers a query at once, before earlier readings are judged."""
+    """Break the table so that it answers a query before it has judged earlier readings."""
     note = Announcer.note
 
     def hasty(announcer: Announcer, betting: object, now_us: int) -> None:
@@ -128,7 +128,7 @@ def test_these_histories_find_a_broken_gate(key: Key, broken: object) -> None:
 
 
 def test_a_wall_clock_that_is_set_back_and_forth_changes_nothing(key: Key) -> None:
-    """Wall time decides nothing: acceptance and results are the same as with a clock that does not run."""
+    """Acceptance and results do not depend on wall time."""
     trouble = Trouble(stalls=0.2, stall_us=3 * SECOND_US, repeats=0.2)
     steady, jumping = World(key, 5, trouble), World(key, 5, trouble)
     clock = random.Random(5)

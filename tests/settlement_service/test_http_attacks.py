@@ -1,7 +1,7 @@
-"""Attacks on the HTTP API, against the real processes: the engine must not be affected.
+"""Attacks on the HTTP API of the real processes, which must not affect the engine.
 
 Every attack is limited to some megabytes and seconds. After each attack the memory of both processes has not
-grown, a request is answered, and the log is short.
+increased, a request is answered, and the log is short.
 """
 
 import json
@@ -29,7 +29,7 @@ from tests.settlement_service.service import PATIENCE_S, Service, ask
 MAX_OPEN = Limits().max_open
 MB = 1_000_000
 MAX_GROWTH = 30 * MB
-"""Permitted growth of either process under attack; the attacks send 60 MB and more."""
+"""Permitted increase of either process's memory; the attacks send 60 MB and more."""
 MAX_LOG = 20_000
 JSON = b"Content-Type: application/json\r\n"
 
@@ -90,7 +90,7 @@ def connect(service: Service) -> socket.socket:
 
 
 def answered(connection: socket.socket) -> bytes:
-    """Return everything received until the other side ends the connection."""
+    """Return all bytes received until the other side ends the connection."""
     got = b""
     with suppress(ConnectionResetError):
         while data := connection.recv(65_536):
@@ -107,7 +107,7 @@ def said(service: Service, data: bytes) -> tuple[int, dict[str, object]]:
 
 
 def children(service: Service) -> list[int]:
-    """Return the process that serves HTTP."""
+    """Return the processes that serve HTTP."""
     assert service.process is not None
     text = Path(f"/proc/{service.process.pid}/task/{service.process.pid}/children").read_text()
     found = [int(pid) for pid in text.split()]
@@ -117,7 +117,7 @@ def children(service: Service) -> list[int]:
 
 
 def resident(pid: int) -> int:
-    """Return a process's resident bytes."""
+    """Return the resident memory of a process, in bytes."""
     text = re.search(r"VmRSS:\s+(\d+) kB", Path(f"/proc/{pid}/status").read_text())
     assert text is not None
     return int(text[1]) * 1024
@@ -125,7 +125,7 @@ def resident(pid: int) -> int:
 
 @pytest.fixture
 def unharmed(served: Service) -> Iterator[Service]:
-    """Return the service; afterwards check that neither process grew, it answers, and the log is short."""
+    """Return the service, and check its memory, its answers and its log afterwards."""
     assert served.process is not None
     served.ask("GET", "/players/ann", token="staff-secret")
     pids = [served.process.pid, *children(served)]
@@ -237,7 +237,7 @@ FRAMED = {
 
 @pytest.mark.parametrize("framed", FRAMED.values(), ids=FRAMED)
 def test_no_request_can_be_hidden_behind_one_with_an_ambiguous_end(unharmed: Service, framed: bytes) -> None:
-    """A proxy in front of the engine may see a different end; the rest must not be taken for a request."""
+    """A proxy may see a different end of the request, and the rest must not count as another request."""
     head = request("POST", "/tables/wheel-1/wagers", JSON, b"Connection: close\r\n", token="ann-secret")[:-2]
     with connect(unharmed) as connection:
         with suppress(ConnectionError):
@@ -265,7 +265,7 @@ def test_no_header_changes_the_request(unharmed: Service, header: bytes) -> None
 
 
 def half(kind: str) -> bytes:
-    """Send part of a request and stop."""
+    """Return a part of a request."""
     return {
         "nothing": b"",
         "half a head": b"POST /players HTTP/1.1\r\nHost: x\r\nX-",
@@ -426,7 +426,7 @@ def test_the_http_process_ends_with_the_engine(tmp_path: Path) -> None:
 
 
 def answers(service: Service) -> bool:
-    """Return whether the API answers."""
+    """Return whether the API responds."""
     with suppress(OSError):
         return service.ask("GET", "/players/ann", token="staff-secret")[0] == 200
     return False

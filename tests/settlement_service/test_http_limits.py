@@ -1,4 +1,4 @@
-"""The API's limits, tested request by request and without a network."""
+"""The API's limits, tested request by request without a network."""
 
 import asyncio
 from collections.abc import Coroutine
@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 
 def ran(task: Coroutine[object, object, T]) -> T:
-    """Run a coroutine in a new thread, since a browser's driver may have an event loop in this one."""
+    """Run a coroutine in a new thread, because a browser's driver may have an event loop in this one."""
     with ThreadPoolExecutor(1) as thread:
         return thread.submit(asyncio.run, task).result()
 
@@ -51,7 +51,7 @@ def digest(secret: str, role: str) -> str:
 
 
 class Application:
-    """Answers when it is released; counts the requests in progress."""
+    """Answers when the test releases it, and counts the requests in progress."""
 
     def __init__(self) -> None:
         self.go = asyncio.Event()
@@ -139,7 +139,7 @@ def test_a_known_token_is_admitted_while_unknown_ones_are_refused() -> None:
 
 
 def test_guessing_tokens_does_not_block_a_new_token_of_another_address() -> None:
-    """Otherwise twenty guesses a second would block every token that this process has not yet seen."""
+    """Otherwise twenty guesses a second would block every token that is new to this process."""
 
     async def tried() -> tuple[int, int]:
         application = Application()
@@ -158,7 +158,7 @@ def test_guessing_tokens_does_not_block_a_new_token_of_another_address() -> None
 
 
 def test_token_guesses_count_for_their_real_address_whatever_a_header_claims() -> None:
-    """Each guess claims another address, in the header that a proxy would add."""
+    """Each guess claims another address in the header that a proxy would add."""
 
     async def tried() -> int:
         handler = RequestHandler()

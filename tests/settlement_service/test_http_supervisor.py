@@ -1,4 +1,4 @@
-"""The channel between the engine and the process that serves HTTP: nothing on it is trusted unchecked."""
+"""The channel between the engine and the process that serves HTTP, and its checks."""
 
 import asyncio
 import socket
@@ -39,7 +39,7 @@ def test_frames_are_split_correctly_and_never_exceed_their_limit(
 
 
 class FakeServer:
-    """A process that serves nothing, and sends what a test specifies."""
+    """A process that sends what a test specifies."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, says: bytes) -> None:
         self.runs = 0
@@ -150,7 +150,7 @@ def test_the_http_process_gets_no_credential(
 
 
 def test_a_client_waiting_when_the_engine_is_killed_gets_a_message_and_may_repeat() -> None:
-    """Not a bare `Internal Server Error`: the message says to repeat the request with the same key."""
+    """The message says to repeat the request with the same key."""
 
     class Stopping:
         started = False

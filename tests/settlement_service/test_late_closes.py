@@ -1,4 +1,4 @@
-"""A close of bets that is reported late, by a stalled cable or process: bets made after it are returned."""
+"""A close of bets that is reported late. Bets made after it are returned."""
 
 import pytest
 
@@ -13,7 +13,7 @@ from tests.settlement_service.test_histories import SECONDS, kept_margins
 CLOSED_US = 5 * SECOND_US
 BEFORE_US = CLOSED_US
 AFTER_US = CLOSED_US + 1
-"""Whoever sends a request that the table receives a microsecond after the ball's drop may know the number."""
+"""Just after the ball's drop, when a sender may know the number."""
 
 
 @pytest.fixture
@@ -22,7 +22,7 @@ def wheel(house: House, roulette: SealedTable) -> Wheel:
 
 
 def heard_at(wheel: Wheel, t: int, session: str = "1") -> None:
-    """Let the table receive all further queries at this time, and answer each with a statement."""
+    """Set the time at which the table receives all later queries."""
     wheel.said = lambda nonce: [wheel.word(nonce, heard={nonce: t}, until=t, session=session)]
 
 
@@ -47,7 +47,7 @@ def test_a_bet_received_after_a_close_that_is_reported_late_is_returned(wheel: W
 def test_a_close_reported_again_with_an_earlier_time_undoes_what_came_in_between(
     wheel: Wheel,
 ) -> None:
-    """A shoe reports the first card after the second one: bets had closed with the first."""
+    """A shoe reports the first card after the second one. Bets had closed with the first."""
     heard_at(wheel, BEFORE_US)
     assert wheel.bet("20") == ""
     heard_at(wheel, AFTER_US)
@@ -76,7 +76,7 @@ def test_a_bet_removed_after_such_a_close_stays_up_and_loses(wheel: Wheel) -> No
 
 
 def test_a_stake_removed_late_and_paid_out_at_the_cage_becomes_a_debt_that_can_be_paid(wheel: Wheel) -> None:
-    """The chips have left the house: the wager is up again, and no bet is accepted while there is a debt."""
+    """The chips have been paid out, so the wager is up again, and the debt prevents further bets."""
     heard_at(wheel, BEFORE_US)
     assert wheel.bet("20") == ""
     heard_at(wheel, AFTER_US)
@@ -139,7 +139,7 @@ def test_a_restarted_engine_still_undoes_late_requests(wheel: Wheel) -> None:
 
 
 def test_times_of_another_session_are_not_compared(wheel: Wheel) -> None:
-    """A restarted table has another clock; its attempt in progress is void anyway."""
+    """A restarted table has a new clock, and its attempt in progress is void."""
     heard_at(wheel, AFTER_US, session="0")
     assert wheel.bet("17") == ""
     closes_late(wheel)

@@ -1,4 +1,4 @@
-"""Whatever is stalled, repeated or lost: a late wager counts only if confirmed before a die was at rest."""
+"""A late wager counts only if it was confirmed before a die was at rest, despite all delays."""
 
 import pytest
 from hypothesis import Phase, given, settings
@@ -50,14 +50,14 @@ def test_on_a_good_day_a_wager_of_a_quick_crew_is_accepted(key: Key) -> None:
 
 
 def without_rows(patch: pytest.MonkeyPatch) -> None:
-    """Break the table: rows passed to the journal count as written."""
+    """Break the table so that rows count as written when they are passed to the journal."""
     patch.setattr(
         late._Lodged, "is_complete", property(lambda lodged: len(lodged.rows) >= late.REQUIRED_ROWS)
     )
 
 
 def without_motion(patch: pytest.MonkeyPatch) -> None:
-    """Break the table: the statement does not require that a die moved afterwards."""
+    """Break the table so that its statement does not require a later movement of a die."""
     dice_out = Session.__dict__["dice_out"].fget
 
     def blind(session: Session) -> DiceOut | None:
@@ -68,7 +68,7 @@ def without_motion(patch: pytest.MonkeyPatch) -> None:
 
 
 def by_id_alone(patch: pytest.MonkeyPatch) -> None:
-    """Break the table: only an id is confirmed, with the contents that arrived last."""
+    """Break the table so that a confirmation covers only an id, with the contents that arrived last."""
     lodge = LateWagers.lodge
 
     def lodges(desk: LateWagers, ask: object, keep: object) -> bool:

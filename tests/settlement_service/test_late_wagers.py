@@ -42,7 +42,7 @@ class Late:
     def word(
         self, wager: LateWager, key: Key | None = None, changed: Mapping[str, object] | None = None
     ) -> bytes:
-        """Encode the statement as the table would send it, or changed."""
+        """Return the table's statement, with these changes."""
         word: dict[str, object] = {
             "table": self.table.name,
             "session": "1",
@@ -66,7 +66,7 @@ class Late:
         self.engine.deliver(self.landing)
 
     def bet(self, wager: str = "field", **more: object) -> str:
-        """Bet late; return the rule that refuses it, or nothing."""
+        """Bet late; return the rule that refuses it, or an empty string."""
         self.bets += 1
         bet = {"id": f"b{self.bets}", "player": "ann", "wager": wager, "amount": 100, "late": True, **more}
         try:
@@ -158,7 +158,7 @@ def test_a_callers_claim_of_confirmation_is_ignored(late: Late) -> None:
 
 
 def test_once_the_roll_is_settled_the_statement_is_too_late(late: Late) -> None:
-    """Bets are not open again yet: the wager would count for a different roll than intended."""
+    """Bets are not open again yet, so the wager would count for another roll."""
 
     def called(wager: LateWager) -> list[bytes]:
         word = late.word(wager)

@@ -1,4 +1,4 @@
-"""Movements: what one account receives, another pays."""
+"""Movements between accounts are balanced."""
 
 import pytest
 from hypothesis import given, settings

@@ -1,4 +1,4 @@
-"""What the engine reports to a craps table about its shooter's Pass or Don't Pass bet."""
+"""The engine's reports to a craps table about its shooter's Pass or Don't Pass bet."""
 
 from tests.settlement_service.rig import House, SealedTable
 

@@ -1,4 +1,4 @@
-"""Old and new releases together: a pair that cannot guarantee the betting window reports a fault."""
+"""Old and new releases together. A pair that cannot guarantee the betting window reports a fault."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -38,10 +38,10 @@ _unsigned = msgspec.json.Encoder().encode
 
 
 class StrangersKey:
-    """A client that may write to the broker, with its own key."""
+    """The key of another client that may write to the broker."""
 
     def sign(self, link: bytes) -> bytes:
-        """Sign with it."""
+        """Sign with this key."""
         return Ed25519PrivateKey.from_private_bytes(b"\x09" * 32).sign(link)
 
 
@@ -51,7 +51,7 @@ Sink = Callable[[Pin], Heard]
 
 @pytest.fixture
 def sink() -> Iterator[Sink]:
-    """Yield a function that makes a table's sink, and returns it with its alarms and what it receives."""
+    """Yield a function that makes a table's sink with its alarms and its received messages."""
     made: list[MqttSink] = []
 
     def make(pin: Pin) -> Heard:
@@ -67,7 +67,7 @@ def sink() -> Iterator[Sink]:
 
 
 def _with_the_signature_first(signed: bytes) -> bytes:
-    """Put the last member of a signed message before all others."""
+    """Move the last member of a signed message to the front."""
     text, _, signature = signed[1:-1].rpartition(b",")
     return b"{" + signature + b"," + text + b"}"
 
@@ -90,7 +90,7 @@ def _with_the_signature_first(signed: bytes) -> bytes:
 def test_a_message_that_the_engine_did_not_sign_as_an_answer_closes_nothing(
     sink: Sink, forged: bytes
 ) -> None:
-    """The engine's signature for another purpose, another key's, or the genuine one with other contents."""
+    """The signature is that of another purpose or another key, or the contents have changed."""
     table, alarms, heard = sink(pinned())
     table._handle_answer(forged)
     assert heard == []
@@ -98,7 +98,7 @@ def test_a_message_that_the_engine_did_not_sign_as_an_answer_closes_nothing(
 
 
 def test_a_new_table_with_an_old_engine_closes_nothing_and_stops_play(sink: Sink) -> None:
-    """Such an engine would accept bets by the order in which messages arrive."""
+    """Such an engine would accept bets in the order of arrival."""
     table, alarms, heard = sink(Pin())
     table._handle_answer(_unsigned(ACK))
     assert heard == []
@@ -278,7 +278,7 @@ def test_no_step_between_two_keys_can_be_left_out_or_forged(tmp_path: Path, sink
     ],
 )
 def test_a_message_of_the_engine_to_another_table_is_ignored(word: Answer, sink: Sink) -> None:
-    """Such a message has a genuine signature; a progress report would seem to show a different history."""
+    """Such a message has a valid signature. A progress report would show another table's history."""
     table, alarms, heard = sink(Pin(ENGINE_KEY.public.raw))
     table._handle_answer(answer_bytes(word, ENGINE_KEY))
     assert heard == []

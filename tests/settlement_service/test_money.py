@@ -1,4 +1,4 @@
-"""What players bet, win and get back, from outcomes to balances."""
+"""Bets, wins and returns, from outcomes to balances."""
 
 import pytest
 
@@ -29,7 +29,7 @@ def test_a_lost_stake_goes_to_the_house(house: House, craps: SealedTable) -> Non
 
 
 def test_the_remainder_of_rounding_down_is_breakage(house: House, craps: SealedTable) -> None:
-    """Place 4 pays 7 to 4: 101 cents win 176 and three quarters; four of them leave three whole cents."""
+    """Place 4 pays 7 to 4, so 101 cents win 176 and three quarters. Four of them leave three whole cents."""
     house.player("ann", 10_000)
     house.takes(craps.takes_dice("3"), craps.rolls(4, 4))
     for number in range(4):

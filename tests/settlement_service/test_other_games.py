@@ -122,7 +122,7 @@ def dealt(table: SealedTable) -> list[bytes]:
 
 
 def test_a_three_card_position_is_paid_with_its_bonus(house: House, key: Key) -> None:
-    """Ante and Play win even money, and a straight earns the Ante Bonus whatever the dealer has."""
+    """Ante and Play win even money, and a straight earns the Ante Bonus with any dealer's hand."""
     table = SealedTable("cards", key)
     house.enrol(table, "three-card-poker-12-014")
     house.player("ann", 1_000)
@@ -137,7 +137,7 @@ def test_a_three_card_position_is_paid_with_its_bonus(house: House, key: Key) ->
 
 
 def test_only_a_wager_on_a_position_that_was_not_dealt_in_is_returned(house: House, key: Key) -> None:
-    """The table called the deal: a bet on another position must not affect those that were dealt in."""
+    """A bet on another position must not affect the positions that were dealt in."""
     table = SealedTable("cards", key)
     house.enrol(table, "three-card-poker-12-014")
     house.player("ann", 1_000)

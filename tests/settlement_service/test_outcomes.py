@@ -63,7 +63,7 @@ def test_the_number_of_waiting_outcomes_is_limited(tmp_path: Path, key: Key) -> 
         RejectedDelivery,
         RejectedDelivery,
     ]
-    # Refused outcomes are sent again, as is everything that is not acknowledged.
+    # Refused outcomes are sent again, like all unacknowledged outcomes.
     house.takes(first)
     house.takes(rest)
     house.store.close()
@@ -109,7 +109,7 @@ def test_a_genuine_signature_with_another_body_is_refused(house: House, roulette
 
 
 def test_a_second_table_with_the_same_key_stops_the_table(house: House, key: Key) -> None:
-    """A key was copied, or a journal restored: the engine does not guess which table is the real one."""
+    """A key was copied or a journal restored, and the engine does not guess which table is genuine."""
     one, other = SealedTable("wheel-1", key), SealedTable("wheel-1", key)
     house.enrol(one, "roulette")
     house.takes(one.spins("17"))
@@ -137,7 +137,7 @@ def test_a_new_key_is_pinned_by_a_persons_decision(
 
 
 def test_an_outcome_that_does_not_fit_the_book_stops_the_table(house: House, craps: SealedTable) -> None:
-    """The table has a point that is not in the book: the engine does not guess what the roll decides."""
+    """The table has a point that is not in the book, and the engine does not guess the roll's result."""
     house.player("ann", 1_000)
     house.bets(craps, "ann", "b1", "pass", 500)
     craps.point = 6
@@ -172,7 +172,7 @@ def test_a_message_that_is_not_an_event_is_refused(house: House) -> None:
 
 
 def test_lost_outcomes_are_skipped_only_by_a_persons_decision(house: House, roulette: SealedTable) -> None:
-    """An older journal was continued: its next outcome has a higher number than any published before."""
+    """An older journal was continued, and its next outcome has a higher number than any published before."""
     house.player("ann", 1_000)
     house.bets(roulette, "ann", "b1", "red", 100)
     house.takes(roulette.spins("1"))
@@ -193,7 +193,7 @@ def test_lost_outcomes_are_skipped_only_by_a_persons_decision(house: House, roul
 def test_C34_CONT_2b_outcomes_say_which_rolls_are_thrown_in_a_run_out(
     house: House, craps: SealedTable
 ) -> None:
-    """A Come bet waits for its 5 through a run-out; once the boxperson ends it, a roll sets a point again."""
+    """A Come bet waits for its 5 through a run-out. Once the boxperson ends it, a roll sets a point again."""
     house.player("ann", 1_000)
     house.takes(craps.takes_dice("1"), craps.rolls(2, 2))
     house.bets(craps, "ann", "b1", "come", 100)
@@ -212,7 +212,7 @@ def test_C34_CONT_2b_outcomes_say_which_rolls_are_thrown_in_a_run_out(
 def test_gap_34_17_a_run_out_not_ended_after_its_last_bet_stops_nothing(
     house: House, craps: SealedTable
 ) -> None:
-    """The table does not know the bets: it sets no point, and the book follows until the run-out ends."""
+    """The table does not know the bets. It sets no point, and the book follows until the run-out ends."""
     house.player("ann", 1_000)
     house.takes(craps.takes_dice("1"), craps.rolls(2, 2))
     house.bets(craps, "ann", "b1", "come", 100)

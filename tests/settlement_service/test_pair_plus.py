@@ -1,4 +1,4 @@
-"""What the engine reports to a Three Card Poker table about positions without Pair Plus (T-DEAL-2b)."""
+"""The engine's reports to a Three Card Poker table about positions without Pair Plus (T-DEAL-2b)."""
 
 from controller.journal.keys import Key
 from tests.settlement_service.rig import House, SealedTable
@@ -8,7 +8,7 @@ Told = list[tuple[str, tuple[str, ...]]]
 
 
 def cards(house: House, key: Key) -> tuple[SealedTable, Told]:
-    """Open a Three Card Poker table, and collect what is reported to it."""
+    """Open a Three Card Poker table, and collect the reports to it."""
     reports: Told = []
     house.engine.pair_plus = lambda table, without, _at: reports.append((table, without))
     table = SealedTable("cards", key)

@@ -1,6 +1,6 @@
-"""Play at a Three Card Poker table: only once the cards are out, and not where a position folded (T-DEAL-4).
+"""Play is accepted only once the cards are out, and not at a position that folded (T-DEAL-4).
 
-A position with both would halt the table, since the deal would contradict the wager book.
+A position with both would halt the table, because the deal would contradict the wager book.
 """
 
 import msgspec
@@ -51,7 +51,7 @@ def says_folded(house: House, table: SealedTable, folded: tuple[str, ...], sessi
 
 
 def refused(house: House, table: SealedTable, player: str, seat: object) -> str:
-    """Bet Play; return the rule that refuses it, or nothing."""
+    """Bet Play; return the rule that refuses it, or an empty string."""
     try:
         house.bets(table, player, f"{player} plays {seat}", "play", 200, seat=seat)
     except RequestRefused as refusal:
@@ -118,7 +118,7 @@ class CardTable:
 
 @pytest.fixture
 def cards_out(house: House, table: SealedTable) -> CardTable:
-    """Close bets with the first card; from then on queries are for Play."""
+    """Close bets with the first card; all later queries are for Play."""
     house.takes(table.tell("bets.closed", Bets(round=1, cause="first_card")))
     return CardTable(house, table)
 
@@ -133,7 +133,7 @@ def test_T_DEAL_4_the_table_receives_the_position_for_which_play_is_requested(
 def test_T_DEAL_4_the_table_receives_the_positions_with_play_and_the_round(
     house: House, table: SealedTable, cards_out: CardTable
 ) -> None:
-    """The table no longer folds such a position, whichever role enters a fold."""
+    """The table then refuses a fold of such a position by any role."""
     reports: list[PlayAt] = []
     house.engine.played = lambda _table, play, _at: reports.append(play)
     assert refused(house, table, "bob", "6") != ""
@@ -154,7 +154,7 @@ def test_T_DEAL_4_the_table_receives_the_positions_with_play_and_the_round(
 def test_T_DEAL_4_play_still_up_is_reported_again_in_the_next_round_of_bets(
     house: House, table: SealedTable, cards_out: CardTable
 ) -> None:
-    """Bets are opened again after the first card closed them: a Play wager made in between stays up."""
+    """Bets reopen after the first card closed them. A Play wager made in between stays up."""
     reports: list[PlayAt] = []
     assert refused(house, table, "ann", "3") == ""
     house.engine.played = lambda _table, play, _at: reports.append(play)
@@ -163,7 +163,7 @@ def test_T_DEAL_4_play_still_up_is_reported_again_in_the_next_round_of_bets(
 
 
 def player_asks(house: House, table: SealedTable, player: str, **bet: object) -> str:
-    """Request Play with the player's own token; return the rule that refuses it, or nothing."""
+    """Request Play with the player's token; return the rule that refuses it, or an empty string."""
     caller = Caller(name=f"{player}'s phone", role="player", player=player)
     wager = {"id": "p1", "player": player, "wager": "play", "amount": 200, **bet}
     try:
@@ -185,7 +185,7 @@ def player_asks(house: House, table: SealedTable, player: str, **bet: object) ->
 def test_T_DEAL_4_a_request_that_would_be_refused_binds_no_position_at_the_table(
     house: House, table: SealedTable, cards_out: CardTable, bet: dict[str, object], rule: str
 ) -> None:
-    """Otherwise a request for Play at another player's position would keep that player from folding."""
+    """Otherwise a request for Play at another player's position would prevent that player's fold."""
     for player, seat in (("ann", "3"), ("bob", "1")):
         house.desk.seat(house.new_identity(), table.name, seat, player)
     assert player_asks(house, table, "ann", **bet) == rule

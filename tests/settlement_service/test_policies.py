@@ -1,4 +1,4 @@
-"""House policies for equipment failures, and for a table that opens again."""
+"""House policies for equipment failures and for a table that reopens."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A PostgreSQL server that partly fails: one of its processes hangs, a session is ended, its disk is full."""
+"""A partly failing PostgreSQL server: a hanging process, an ended session, a full disk."""
 
 import os
 import signal
@@ -28,7 +28,7 @@ CREATE TRIGGER no_room BEFORE INSERT ON movements EXECUTE FUNCTION no_room();
 CREATE EVENT TRIGGER no_room_for_tables ON ddl_command_start WHEN TAG IN ('CREATE TABLE', 'CREATE TABLE AS')
 EXECUTE FUNCTION no_room_for_tables();
 """
-"""Any write that needs a new page fails, as on a full disk; an update in place still succeeds."""
+"""Fails any write that needs a new page, as a full disk does; an update in place still succeeds."""
 ROOM = "DROP EVENT TRIGGER no_room_for_tables; DROP TRIGGER no_room ON movements;"
 
 
@@ -51,7 +51,7 @@ def another(url: str) -> Engine:
 
 
 def owner_of(url: str) -> int:
-    """Return the server's process that works for the engine: it holds the advisory lock."""
+    """Return the server's process that holds the engine's advisory lock."""
     query = (
         "SELECT l.pid FROM pg_locks l JOIN pg_database d ON d.oid = l.database"
         " WHERE l.locktype = 'advisory' AND l.granted AND d.datname = current_database()"
@@ -104,7 +104,7 @@ def test_a_stopped_process_of_the_server_is_reported_and_nothing_is_booked_twice
 
 @pytest.fixture
 def engine(url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[House]:
-    """Yield an engine on this database, in the test's own process, with time limits for a busy machine."""
+    """Yield an engine on this database in the test's process, with time limits for a busy machine."""
     monkeypatch.setattr(store_module, "STATEMENT_TIMEOUT_S", 60.0)
     house = House(url)
     yield house
@@ -154,7 +154,7 @@ def asked_while_its_session_ends(url: str, engine: House) -> None:
 
 
 def test_a_full_disk_is_reported_as_long_as_there_is_no_room_for_a_new_page(url: str, engine: House) -> None:
-    """An update in place needs no new page, so a probe that only did this would report `ok` between bets."""
+    """An update in place needs no new page, so a probe by an update alone would report `ok` between bets."""
     engine.player("bob", 10)
     tell(url, NO_ROOM)
     with pytest.raises(DatabaseUnavailable, match="No space left"):
@@ -171,6 +171,6 @@ def test_a_full_disk_is_reported_as_long_as_there_is_no_room_for_a_new_page(url:
 
 
 def trouble(of: House) -> str | None:
-    """Return what is wrong now."""
+    """Return the present fault, if any."""
     reported: Callable[[], str | None] = lambda: of.engine.write_fault  # noqa: E731 - evaluated each time
     return reported()

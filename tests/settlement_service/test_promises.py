@@ -1,4 +1,4 @@
-"""Properties of any history: no money is lost or made, and nothing is done twice or out of order."""
+"""Properties of every history: money is conserved, and actions happen once and in order."""
 
 import contextlib
 import random
@@ -55,7 +55,7 @@ wheel_play = st.one_of(
 
 
 class Play:
-    """Plays scripts at a table; outcomes are repeated, and delivered out of order within a transaction."""
+    """Plays scripts at a table; outcomes are repeated, and reordered within a transaction."""
 
     def __init__(self, house: House, table: SealedTable, chance: random.Random) -> None:
         self.house = house

@@ -1,4 +1,4 @@
-"""The check finds changes made to the database."""
+"""The proof finds changes made to the database."""
 
 import pytest
 from sqlalchemy import text

@@ -1,4 +1,4 @@
-"""Answers are dropped after a month, and a request that is repeated later is not accepted twice."""
+"""Answers are dropped after a month, and a later repeat of the request is not accepted twice."""
 
 from collections.abc import Callable
 
@@ -27,7 +27,7 @@ class Desk:
         self.keys = 0
 
     def asks(self, **asked: object) -> Deed:
-        """Prepare a request; whenever it is sent it is the same, byte for byte."""
+        """Return a request that is the same, byte for byte, each time it is sent."""
         self.keys += 1
         identity = RequestIdentity(STAFF, f"request {self.keys}")
         name = self.table.name
@@ -39,7 +39,7 @@ class Desk:
         return lambda: self.house.desk.change(identity, name, asked)
 
     def refusal(self, deed: Deed) -> str:
-        """Send it; return the rule that refuses it, or nothing."""
+        """Send a request; return the rule that refuses it, or an empty string."""
         try:
             deed()
         except RequestRefused as refused:
@@ -47,13 +47,13 @@ class Desk:
         return ""
 
     def kept(self) -> int:
-        """Count the answers kept, except those about accounts and chips."""
+        """Return the number of answers kept, except those about accounts and chips."""
         with self.house.store.transaction() as connection:
             count: int = connection.execute(select(func.count()).select_from(schema.requests)).scalar_one()
         return count - 2
 
     def prune(self, days: float = KEEP_DAYS + 1) -> int:
-        """Let this many days pass, and drop what is old."""
+        """Advance the clock by this many days, and drop old answers."""
         self.house.now_us += round(days * DAY_US)
         return Pruning(self.house.engine).drop_slice()
 
@@ -94,7 +94,7 @@ def test_a_refusal_is_dropped_too(desk: Desk) -> None:
 
 
 def test_the_answer_of_a_change_is_kept_while_its_wager_could_be_changed_again(desk: Desk) -> None:
-    """A wager is reduced, increased, and the reduction repeated a month later: it is done only once."""
+    """A wager is reduced and increased. The repeat of the reduction a month later must have no effect."""
     place = {"id": "b1", "wager": "place", "number": 6, "amount": 600}
     assert desk.refusal(desk.asks(do="bet", **place)) == ""
     reduce = desk.asks(do="reduce", id="b1", to=300)

@@ -1,4 +1,4 @@
-"""A log that no outsider can fill."""
+"""No outsider can fill the log."""
 
 import logging
 

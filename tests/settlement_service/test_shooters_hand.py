@@ -1,4 +1,4 @@
-"""Which points a Sharp Shooter bet counts: a hand ends with a seven-out or a pass (CV1-SHARP-2)."""
+"""A Sharp Shooter bet counts the points of one hand, which ends with a seven-out or a pass (CV1-SHARP-2)."""
 
 import pytest
 
@@ -9,7 +9,7 @@ from tests.settlement_service.rig import House, SealedTable
 
 @pytest.fixture
 def craps(house: House, key: Key) -> SealedTable:
-    """A Craps Version 1 table, with a Sharp Shooter bet of $1 before a hand whose shooter is unnamed."""
+    """Return a Craps Version 1 table with a $1 Sharp Shooter bet before the hand of an unnamed shooter."""
     table = SealedTable("craps-1", key)
     house.enrol(table, "craps-v1")
     house.player("ann", 1_000)

@@ -1,4 +1,4 @@
-"""Mosquitto is suspended while the wheel shows its number: nobody is paid for knowing the number."""
+"""Mosquitto is suspended while the wheel shows its number. Nobody is paid for knowing the number."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -28,7 +28,7 @@ pytestmark = needs_mosquitto
 
 
 class Live:
-    """A wheel and an engine at a real broker, each run by its own thread."""
+    """A wheel and an engine at a real broker, each in its own thread."""
 
     def __init__(self, house: House, table: SealedTable, mosquitto: Mosquitto, wait_s: float) -> None:
         settings = MqttSettings(host="127.0.0.1", port=mosquitto.port, timeout_s=PATIENCE_S)
@@ -68,7 +68,7 @@ class Live:
         self.sink.leave()
 
     def shows(self, number: str) -> None:
-        """Close bets now, on the clock of the table's statement, and publish a spin as the pump does."""
+        """Close bets now, by the clock of the table's statement, and publish a spin as the pump does."""
         self.table.moment_us = now_us()
         read = [(read_event(event), event) for event in self.table.spins(number)]
         self.sink.offer([Message(one.seq, one.seq, one.id, one.chain, event, None) for one, event in read])
@@ -98,7 +98,7 @@ class Live:
         return "granted"
 
     def meets(self) -> None:
-        """Wait until bets are accepted: both are connected to the broker and have exchanged reports."""
+        """Wait until bets are accepted, after both have connected and exchanged reports."""
         until(lambda: self.bet() == "granted")
 
     def settles(self) -> None:
@@ -165,7 +165,7 @@ def test_while_the_broker_is_stopped_nothing_is_accepted_and_nothing_returned(
 def test_a_bet_still_waiting_after_the_stop_is_never_for_the_number_shown(
     live: Live, mosquitto: Mosquitto
 ) -> None:
-    """The table receives the query after bets have opened again: the bet is for the next spin, or refused."""
+    """The table receives the query after bets have reopened, so the bet is for the next spin or refused."""
     live.meets()
     before = live.balance
     mosquitto.freeze()

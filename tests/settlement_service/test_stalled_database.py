@@ -1,4 +1,4 @@
-"""A database that is stopped or accepts no writes: `/health` reports it, and nothing hangs."""
+"""A database that is stopped or accepts no writes. `/health` reports it, and no request hangs."""
 
 import os
 import signal
@@ -46,7 +46,7 @@ def service(cluster: Cluster, tmp_path: Path) -> Iterator[Service]:
 
 @contextmanager
 def stopped(cluster: Cluster) -> Iterator[None]:
-    """Stop every process of the server, as a debugger or a frozen machine would: its sockets stay open."""
+    """Stop every process of the server, like a debugger or a frozen machine. Its sockets stay open."""
     pids = [cluster.pid, *children(cluster.pid)]
     for pid in pids:
         os.kill(pid, signal.SIGSTOP)
@@ -69,7 +69,7 @@ def tell(cluster: Cluster, *words: str) -> None:
 
 
 def trouble(of: Store | Engine) -> str | None:
-    """Return what is wrong now."""
+    """Return the present fault, if any."""
     return of.write_fault
 
 
@@ -178,7 +178,7 @@ def test_an_sqlite_file_that_accepts_no_writes_is_reported_until_one_is_committe
     with pytest.raises(DatabaseUnavailable, match="readonly"):
         house.engine.probe()
     assert trouble(house.engine) is not None
-    house.engine.probe()  # A new connection writes again, and commits.
+    house.engine.probe()  # a new connection writes again, and commits
     assert house.engine.write_fault is None
     house.store.close()
 
@@ -220,7 +220,7 @@ def test_the_waits_are_shorter_than_systemds_timeouts() -> None:
 
 
 def test_a_removed_or_replaced_database_file_is_reported_without_any_bet(tmp_path: Path) -> None:
-    """Anything written to it from then on is lost when the engine ends."""
+    """A later write to the removed file is lost when the engine ends."""
     house = House(f"sqlite:///{tmp_path}/s.db")
     house.engine.probe()
     file = tmp_path / "s.db"
@@ -247,7 +247,7 @@ def renamed(file: Path) -> None:
 
 
 def replaced(file: Path) -> None:
-    """Replace it with a copy, which another engine may open at the same time."""
+    """Replace the file with a copy, which another engine may open at the same time."""
     copy = file.with_name("copy")
     copy.write_bytes(file.read_bytes())
     copy.replace(file)
@@ -272,7 +272,7 @@ def test_nothing_in_a_removed_file_is_accepted_or_acknowledged(
     if name == "s.db":
         with pytest.raises(DatabaseUnavailable):
             house.bets(table, "ann", "b2", "red", 100)
-    else:  # The next connection has its own log.
+    else:  # the next connection has a new log
         house.bets(table, "ann", "b2", "red", 100)
         assert house.proof().faults == ()
     house.store.close()
@@ -285,7 +285,7 @@ def test_an_engine_whose_file_was_replaced_accepts_nothing_once_another_opened_t
     table = SealedTable("wheel-1", key)
     first.enrol(table, "roulette")
     first.player("ann", 100)
-    first.reopen()  # After that everything is in the file, and nothing in its log.
+    first.reopen()  # moves all data from the log to the file
     with pytest.raises(SettlementFault, match="in use"):
         House(first.url)
     replaced(tmp_path / "s.db")
@@ -304,7 +304,7 @@ def test_an_engine_whose_file_was_replaced_accepts_nothing_once_another_opened_t
 def test_a_disk_that_became_read_only_or_full_is_reported_without_any_bet(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, flag: int, free: int, says: str
 ) -> None:
-    """A worn-out card: the kernel remounts it read-only, and nothing is written until a bet comes."""
+    """The kernel remounts a worn-out card read-only, and no write happens until a bet comes."""
     house = House(f"sqlite:///{tmp_path}/s.db")
     true = os.statvfs(tmp_path)
 

@@ -1,4 +1,4 @@
-"""Two faults at the same time: a stopped database, and an engine that is killed or started meanwhile."""
+"""Two simultaneous faults: a stopped database, and an engine that is killed or started meanwhile."""
 
 import socket
 from collections.abc import Iterator

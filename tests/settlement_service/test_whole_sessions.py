@@ -1,4 +1,4 @@
-"""Whole sessions of play, from simulated readings to the players' balances at the end."""
+"""Whole sessions of play, from simulated readings to the players' final balances."""
 
 from collections.abc import Iterator, Sequence
 
@@ -45,7 +45,7 @@ def outcomes(header: Header, feed: Feed) -> Iterator[Outcome]:
 
 
 class Punter:
-    """Bets 100 cents whenever bets open, and records the attempt that each bet is for."""
+    """Bets 100 cents whenever bets open, and records the attempt of each bet."""
 
     def __init__(self, house: House, table: SealedTable, **bet: object) -> None:
         self._house = house
@@ -54,7 +54,7 @@ class Punter:
         self.before: list[int] = []
 
     def bets(self, attempt: int) -> None:
-        """Bet on the coming attempt."""
+        """Bet on the next attempt."""
         self._house.bets(
             self._table, "ann", f"b{len(self.before)}", str(self._bet["wager"]), 100, **self._more
         )
@@ -94,7 +94,7 @@ def played(house: House, table: SealedTable, punter: Punter, published: Sequence
 
 
 def expected(punter: Punter, final: dict[int, object], wins: object, odds: int) -> tuple[int, int]:
-    """Compute independently what the player has, and what is still at risk."""
+    """Compute independently the player's balance and the amount at risk."""
     balance, at_risk = CHIPS, 0
     for before in punter.before:
         balance -= 100

@@ -1,4 +1,4 @@
-"""Bets and outcomes for an engine that is killed, each with the reply that shows that it is committed."""
+"""Bets and outcomes for an engine that is killed, each with its confirmation."""
 
 import json
 import random
@@ -10,7 +10,7 @@ from tests.settlement_service.rig import SealedTable
 
 
 class Line(NamedTuple):
-    """A line for the listener, and the reply that it gives once the line is committed."""
+    """A line for the listener, and the listener's reply after the commit."""
 
     line: str
     word: str
@@ -32,7 +32,7 @@ def roulette(name: str, key: Key, spins: int, seed: int, player: str = "ann") ->
 
 
 def rounds(name: str, key: Key, spins: int, seed: int, player: str) -> list[list[Line]]:
-    """Return the same lines round by round: a bet, then the outcomes of a spin."""
+    """Return the lines round by round: a bet, then the outcomes of a spin."""
     chance = random.Random(f"{name}-{seed}")
     table = SealedTable(name, key)
     return [_round(table, chance, f"{name}-b{spin}", player) for spin in range(spins)]

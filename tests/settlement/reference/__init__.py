@@ -1,1 +1,1 @@
-"""Reference engines, written from the documents without the product's settlement, to compare it with."""
+"""Reference engines, written from the documents, for comparison with the controller's settlement."""

@@ -1,4 +1,7 @@
-"""`python -m tests.settlement.reference --wagers 1000000 --game craps-v1 --seed 1`."""
+"""Compare the engines in random sessions.
+
+`python -m tests.settlement.reference --wagers 1000000 --game craps-v1 --seed 1`
+"""
 
 import argparse
 import json
@@ -11,7 +14,7 @@ from tests.settlement.reference.random_requests import RANDOM_REQUESTS
 
 PROGRESS_EVERY_S = 10
 SHOWN = 5
-"""How many differences are printed in full; the rest are counted."""
+"""Number of differences that are printed in full; the rest are counted."""
 
 
 def main() -> int:

@@ -17,7 +17,7 @@ WAGERS_PER_SESSION = 60
 
 @dataclass(frozen=True)
 class Comparison:
-    """One session's result: how many wagers were made and rejected, and where the engines differ."""
+    """One session's result: the numbers of wagers and rejections, and the first difference."""
 
     wagers: int
     rejected: int
@@ -48,10 +48,10 @@ class _Script:
         self._silent: str | None = None
 
     def requests(self) -> Iterator[bytes]:
-        """Yield the session's requests; compute the reference's answer as each is sent.
+        """Yield the session's requests, and compute the reference's answer to each.
 
-        The product's answers are compared before it reads the next request, so any reference lines still left
-        by then have no counterpart.
+        The controller's answers are compared before the next request, so any reference lines still left by
+        then have no counterpart.
         """
         while self.wagers < WAGERS_PER_SESSION:
             request = self._draw(self._table, self._chance, self._names)
@@ -66,7 +66,7 @@ class _Script:
         self._expected = self._table.end()
 
     def compare_answers(self, answers: Iterator[bytes]) -> str | None:
-        """Compare the product's answers as they come; return the first difference."""
+        """Compare the controller's answers as they come; return the first difference."""
         for answer in answers:
             if self._silent:
                 break

@@ -1,6 +1,6 @@
 """Both craps documents, computed from their text: bets as rows of a list, odds as fractions.
 
-Nothing here comes from the product: no pay table, no type, no function.
+The module uses no pay table, type or function of the controller.
 """
 
 from dataclasses import dataclass, field
@@ -127,9 +127,9 @@ class Craps:
     in_run_out: bool = False
     lowered: list[Lowered] = field(default_factory=list)
     this_roll: set[tuple[str, str]] = field(default_factory=set)
-    """Who made or took down which kind of bet since the last roll: one may be made per roll (CV1-COME-1)."""
+    """Players and kinds of bet made or taken down since the last roll, one for each roll (CV1-COME-1)."""
     back_this_roll: set[tuple[str, str]] = field(default_factory=set)
-    """Who took down which kind of bet since the last roll: a new one must wait (CV1-DC-8)."""
+    """Players and kinds of bet taken down since the last roll; a new one must wait (CV1-DC-8)."""
 
     def take(self, ask: Request) -> list[Line]:
         """Answer one request."""
@@ -241,7 +241,7 @@ class Craps:
         return sum(each.stake for each in self.up if each is not standing and self._spot(each) == spot)
 
     def _size(self, bet: Bet, stake: int, standing: Bet | None) -> set[str]:
-        """Return the rules that forbid the amount that would then be up."""
+        """Return the rules that forbid the resulting amount."""
         wrong = set[str]()
         v1 = self.paper.version_1
         beside = self._beside(bet, standing)

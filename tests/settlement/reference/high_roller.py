@@ -123,7 +123,7 @@ class HighRoller:
         self.open = self.thrown = self.again = False
 
     def roller(self) -> str:
-        """Return whose turn it is to throw."""
+        """Return the player whose turn it is to throw."""
         return self.turns[0][0] if self.turns else self.button
 
     def _wrong_player(self, ask: Request) -> list[Line]:

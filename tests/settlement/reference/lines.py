@@ -1,13 +1,13 @@
-"""The lines that the reference engines produce, and their comparison with the product's lines."""
+"""The lines of the reference engines, and their comparison with the controller's lines."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 Request = dict[str, object]
-"""A request as it is sent: a JSON object, with amounts in cents."""
+"""A request in JSON, with amounts in cents."""
 
 ANY_RULE: frozenset[str] = frozenset()
-"""For a request whose refusal the rules assign to no particular id."""
+"""The rules of a refusal that the documents assign to no particular id."""
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class Settled:
 
 @dataclass(frozen=True)
 class Rejected:
-    """A bet that was never accepted, and the rules that each forbid it."""
+    """A bet that was never accepted, and each rule that forbids it."""
 
     id: str
     wager: str
@@ -33,7 +33,7 @@ class Rejected:
 
 @dataclass(frozen=True)
 class Refused:
-    """A request that changes nothing, and the rules that each forbid it."""
+    """A request that changes nothing, and each rule that forbids it."""
 
     do: str
     rules: frozenset[str]
@@ -50,7 +50,7 @@ class Reduced:
 
 @dataclass(frozen=True)
 class Pot:
-    """How the money of a High Roller game was divided, in cents."""
+    """The division of a High Roller game's money, in cents."""
 
     gross: int
     rake: int
@@ -71,7 +71,7 @@ Line = Settled | Rejected | Refused | Reduced | Pot | Recorded
 
 
 def differs(expected: Iterable[Line], lines: list[dict[str, object]]) -> str | None:
-    """Return how the product's lines, in any order, differ from the expected ones; None if they agree."""
+    """Return the first difference of the controller's lines from the expected lines, in any order."""
     left = list(lines)
     for line in expected:
         found = next((each for each in left if matches(line, each)), None)
@@ -82,7 +82,7 @@ def differs(expected: Iterable[Line], lines: list[dict[str, object]]) -> str | N
 
 
 def matches(line: Line, results: dict[str, object]) -> bool:
-    """Return whether a line of the product is the expected one, to the cent."""
+    """Return whether a line of the controller is the expected one, to the cent."""
     match line:
         case Settled():
             return all(results.get(key) == value for key, value in vars(line).items())

@@ -1,4 +1,4 @@
-"""Random requests as a careless or cheating table would send them, legal and illegal ones mixed."""
+"""Random requests of a careless or cheating table: a mixture of legal and illegal requests."""
 
 from collections.abc import Callable
 from random import Random
@@ -96,7 +96,7 @@ def _craps_bet(table: Craps, chance: Random, names: Names) -> Request:
 
 
 def _say_where(ask: Request, wager: str, table: Craps, chance: Random, names: Names) -> None:
-    """Add a bet's number, faces or base, occasionally a wrong one."""
+    """Add a bet's number, faces or base, occasionally an invalid one."""
     if wager in ("place", "place_lose"):
         ask["number"] = chance.choice(BOX) if chance.random() < 0.97 else chance.choice((2, 3, 7, 11, 12, 13))
     if wager == "hard":

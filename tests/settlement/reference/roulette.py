@@ -1,4 +1,4 @@
-"""Roulette, computed from the layout: every spot as the set of numbers that it covers."""
+"""Roulette, computed from the layout: every spot as the set of its numbers."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""The product's settlement agrees with the independently written engine, to the cent and the rule."""
+"""The controller's settlement agrees with the reference engines, to the cent and the rule."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Three Card Poker, computed from the document: hands named and compared by counting ranks and suits."""
+"""Three Card Poker, computed from the document: hands are compared by counting ranks and suits."""
 
 from collections import Counter
 from dataclasses import dataclass, field
@@ -45,7 +45,7 @@ def mini_royal(cards: list[str]) -> bool:
 
 
 def side_odds(six: list[str]) -> int | None:
-    """Return what the side bet pays to one on six cards, or None if it loses (T-SIDE-2, !T-17)."""
+    """Return the side bet's odds to one on six cards, or None if it loses (T-SIDE-2, !T-17)."""
     if len({card[1] for card in six}) == 1 and _values(six) == [14, 13, 12, 11, 10, 9]:
         return 250
     paid = [odds for five in combinations(six, 5) if (odds := _five(list(five))) is not None]
