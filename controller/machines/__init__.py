@@ -1,6 +1,6 @@
-"""The state machines of a table: their states, the inputs that each state allows, and the outcomes published.
+"""The state machines of a table.
 
-Flat machines of the `transitions` library run side by side: the table's mode, the life cycle of an attempt
-(shared by throws, spins and deals), and the game. Each machine is a table of data, from which the diagrams
-and the cell-by-cell tests are generated. Machines append effects; they never read a clock.
+Three kinds of machine run in parallel: the table's mode, the life cycle of an attempt (throw, spin or deal),
+and the game. Each machine is defined by a table of data, from which the diagrams and the tests of its cells
+are generated. Machines append effects and never read a clock.
 """

@@ -1,6 +1,6 @@
 """The agenda: the effects that the machines publish, their timers, and the pending inspections.
 
-An inspection is pending after a void that the equipment may have caused, such as a ball that flew out.
+An inspection is pending after a void that the equipment may have caused, such as a ball that left the wheel.
 """
 
 from collections.abc import Iterable, Iterator
@@ -20,19 +20,19 @@ EQUIPMENT_TO_INSPECT = {
     "card_twice": "shoe",
     "shoe_opened": "shoe",
 }
-"""The equipment to inspect before play continues, by the code of the void's cause."""
+"""The equipment to inspect after a void, by the code of the cause."""
 
 
 class Inspections:
-    """The equipment that awaits inspection, until a person confirms that it was inspected."""
+    """The equipment that awaits inspection. A person confirms each inspection."""
 
     def __init__(self) -> None:
-        """Start with no pending inspection."""
+        """Start without pending inspections."""
         self._waiting: list[str] = []
 
     @property
     def waiting(self) -> tuple[str, ...]:
-        """Return the equipment that awaits inspection."""
+        """The equipment that awaits inspection."""
         return tuple(self._waiting)
 
     def restore(self, waiting: Iterable[str]) -> None:
@@ -42,7 +42,7 @@ class Inspections:
     def require_after(self, reasons: Iterable[Reason], *, game_equipment: str) -> None:
         """Add the inspections that a void for these reasons requires.
 
-        After cheating, `game_equipment` is inspected: the dice, the wheel or the shoe.
+        After cheating, `game_equipment` must be inspected: the dice, the wheel or the shoe.
         """
         for reason in reasons:
             what = game_equipment if reason.code == "cheating" else EQUIPMENT_TO_INSPECT.get(reason.code)
@@ -50,13 +50,13 @@ class Inspections:
                 self._waiting.append(what)
 
     def notices(self) -> tuple[Notice, ...]:
-        """Return a notice for each inspection that is still pending when play continues."""
+        """Return a notice for each pending inspection when play continues."""
         return tuple(
             Notice(code="not_inspected", seen=f"the {what} was not inspected") for what in self._waiting
         )
 
     def confirm(self, entered: Input) -> None:
-        """Handle the input that equipment was inspected; raises InputRefused if no such inspection is due."""
+        """Confirm an inspection. Raise InputRefused if it is not pending."""
         if entered.what not in self._waiting:
             pending = ", ".join(self._waiting) or "none"
             raise InputRefused(
@@ -67,11 +67,11 @@ class Inspections:
 
 
 NEVER_US = 2**63
-"""The due time when no timer is running: later than any reading."""
+"""The due time if no timer is running. It is later than any reading."""
 
 
 class Agenda:
-    """Numbers outcomes, collects effects, and keeps the due times of timers (on the readings' clock)."""
+    """Numbers outcomes, collects effects, and keeps the timers. Due times are on the readings' clock."""
 
     def __init__(self, table: str, session: str, next_seq: int = 1) -> None:
         self.table = table
@@ -80,13 +80,13 @@ class Agenda:
         self.inspections = Inspections()
         self.effects: list[Effect] = []
         self.answer = ""
-        """The answer to the person whose input is being handled, for example `Roll 24: No Roll, was 3-4`."""
+        """The answer to the person whose input is being handled, such as `Roll 24: No Roll, was 3-4`."""
         self.next_due_us = NEVER_US
-        """When the next timer is due."""
+        """The due time of the next timer."""
         self._timers: dict[str, int] = {}
 
     def publish(self, kind: str, t: int, data: Data) -> Outcome:
-        """Publish one outcome under the next number."""
+        """Publish an outcome under the next number."""
         seq = self.next_seq
         self.next_seq = seq + 1
         outcome = Outcome(type=kind, t=t, id=outcome_id(self.table, self.session, seq), seq=seq, data=data)
@@ -94,14 +94,14 @@ class Agenda:
         return outcome
 
     def refuse(self, entered: Input, code: str, message: str | None = None) -> None:
-        """Publish that this input was refused; `message` replaces the catalogue's sentence for the code."""
+        """Publish the refusal of an input. `message` replaces the catalogue's message for the code."""
         event = TableEvent(
             cause=code, what=entered.name, by=entered.by, who=entered.who, says=message or REFUSALS[code]
         )
         self.publish("input.refused", entered.t, event)
 
     def refuse_reading(self, reading: Reading, code: str, message: str | None = None) -> None:
-        """Publish that a device's reading does not count; `message` replaces the catalogue's sentence."""
+        """Publish the refusal of a reading. `message` replaces the catalogue's message for the code."""
         event = TableEvent(cause=code, what=reading.dev, says=message or REFUSALS[code])
         self.publish("input.refused", reading.t, event)
 
@@ -110,7 +110,7 @@ class Agenda:
         self.effects.append(Lamp(t=t, name=name, shows=shows))
 
     def set_timer(self, name: str, due_us: int) -> None:
-        """Set or reset this timer, which fires once."""
+        """Set or reset a timer, which fires once."""
         earliest = self._timers.get(name) == self.next_due_us
         self._timers[name] = due_us
         if due_us <= self.next_due_us:
@@ -119,16 +119,16 @@ class Agenda:
             self._find_next()
 
     def stop_timer(self, name: str) -> None:
-        """Stop this timer if it is running."""
+        """Stop a timer if it is running."""
         if self._timers.pop(name, None) == self.next_due_us:
             self._find_next()
 
     def due_us(self, name: str) -> int | None:
-        """Return when this timer is due; None if it is not running."""
+        """Return the due time of a timer; None if it is not running."""
         return self._timers.get(name)
 
     def due_before(self, t: int) -> Iterator[tuple[str, int]]:
-        """Yield each timer due before t, the earliest first, and stop it."""
+        """Stop and yield each timer that is due before `t`, earliest first."""
         while self.next_due_us < t:
             due_us = self.next_due_us
             name = min(name for name, due in self._timers.items() if due == due_us)

@@ -1,4 +1,4 @@
-"""A game's attempts: how each one moves through its life cycle, whatever the game."""
+"""The attempts of a game, and the life cycle of each one. The code is the same for all games."""
 
 from collections.abc import Iterator
 from functools import cache
@@ -30,7 +30,7 @@ from controller.rules.doubt import with_doubt, with_objection
 _table_of = cache(life_cycle)
 
 SPOKEN_CAUSES = frozenset({"called", "cheating", "disputed"})
-"""The cause codes that a person may give when declaring an attempt void; any other text becomes `called`."""
+"""The cause codes that a person may give to declare an attempt void. Any other text becomes `called`."""
 
 
 class Attempts(Generic[Value, V]):
@@ -47,9 +47,9 @@ class Attempts(Generic[Value, V]):
         calls: Calls,
         last: int = 0,
     ) -> None:
-        """Begin after attempt number `last`.
+        """Start after attempt `last`.
 
-        `judge` judges the attempts by their readings; `game` applies the result of each.
+        `judge` judges each attempt by its readings, and `game` applies the result.
         """
         self.terms = terms
         self.number = last
@@ -67,21 +67,21 @@ class Attempts(Generic[Value, V]):
         self._objection: Reason | None = None
         self._open_reasons: tuple[Reason, ...] = ()
         self._ruled_us = -1
-        """When a ruling that named no attempt last took effect, on the readings' clock; -1 if none has."""
+        """The time, on the readings' clock, of the last ruling that named no attempt; -1 if there is none."""
         self.began_us = 0
-        """When the current or the last attempt began."""
+        """The time at which the current or last attempt began."""
         self.over_us = 0
-        """When an attempt was last called, void or corrected."""
+        """The time at which an attempt was last called, declared void or corrected."""
         self.before: object = None
-        """The game's state before the current or the last attempt was decided."""
+        """The game's state before the decision on the current or last attempt."""
         self._since: list[Input] = []
         self._standing = ""
         self._standing_value: Value | None = None
         self.away = False
-        """Whether the controller has stopped since the last call, so an attempt may have gone unseen."""
+        """Whether the controller has stopped since the last call and may have missed an attempt."""
         self._cleared_in_hold = False
         self.cleared = True
-        """Whether the dice were collected, so that their movement may begin the next attempt."""
+        """Whether the dice have been collected, so that moving dice may begin the next attempt."""
 
     @property
     def state(self) -> str:
@@ -90,16 +90,16 @@ class Attempts(Generic[Value, V]):
 
     @property
     def in_progress(self) -> bool:
-        """Whether an attempt is in progress and not decided."""
+        """Whether an attempt is in progress and undecided."""
         return self.machine.state == self.terms.in_progress
 
     @property
     def open(self) -> bool:
-        """Whether an attempt still waits for its call or for a ruling."""
+        """Whether an attempt awaits its call or a ruling."""
         return self.state in (self.terms.in_progress, "held", "proposed", "review")
 
     def begin(self, t: int) -> None:
-        """Begin the next attempt; one that still awaits a ruling becomes void, with the cause `unruled`."""
+        """Begin the next attempt. An attempt that still awaits a ruling becomes void (`unruled`)."""
         if self.state in ("proposed", "review"):
             seen = f"nobody ruled on it before the next {self.terms.begin}"
             self.machine.fire(self.terms.void)
@@ -123,9 +123,9 @@ class Attempts(Generic[Value, V]):
         self._game.began(t)
 
     def judged(self, t: int, verdict: V, doubt: str = "") -> None:
-        """Handle the judge's verdict, which a reading or timer at t triggered.
+        """Handle the judge's verdict after a reading or a timer at `t`.
 
-        `doubt`, if not empty, says why the verdict is not reliable; the attempt then goes to review.
+        A non-empty `doubt` says why the verdict is unreliable, and sends the attempt to review.
         """
         if self.ending:
             return
@@ -151,11 +151,11 @@ class Attempts(Generic[Value, V]):
             self._agenda.set_timer("hold", t + self._hold_us)
 
     def reconsider(self, verdict: V) -> None:
-        """Handle the judge's new verdict on an attempt under review; only a person ends the review."""
+        """Handle a new verdict on an attempt under review. Only a person can end the review."""
         self._verdict = verdict
 
     def doubt(self, seen: str) -> None:
-        """Send the attempt in progress to review because its times can't be trusted; `seen` says why."""
+        """Send the attempt in progress to review because its times are unreliable. `seen` is the reason."""
         if self.in_progress:
             self._doubt = self._doubt or seen
 
@@ -164,14 +164,14 @@ class Attempts(Generic[Value, V]):
         self._objection = objection
 
     def note_late(self, seen: str) -> None:
-        """Send an attempt that is not called yet to review: a reading that could decide it came too late."""
+        """Send an uncalled attempt to review because a reading that may decide it arrived too late."""
         self.doubt(seen)
         if self.state == "held" and self._verdict is not None and not self.ending:
             self._doubt = seen
             self.judged(self._decided_at, self._verdict)
 
     def moved(self) -> None:
-        """Revoke a decision during the hold: something that was at rest moves again."""
+        """Withdraw a decision during the hold, because a die at rest has moved."""
         self.machine.fire("moved")
         self._agenda.stop_timer("hold")
 
@@ -184,10 +184,9 @@ class Attempts(Generic[Value, V]):
         self._end_hold()
 
     def enter(self, entered: Input) -> bool:
-        """Handle a person's input if it concerns an attempt; return whether it does.
+        """Handle a person's input if it concerns an attempt, and return whether it does.
 
-        Raises InputRefused if the input is not allowed now, or names an attempt other than the one it would
-        act on.
+        Raise InputRefused if the input is not allowed now, or names another attempt.
         """
         terms = self.terms
         if entered.name in (terms.void, "void", terms.void_input):
@@ -210,7 +209,7 @@ class Attempts(Generic[Value, V]):
         return True
 
     def require_attempt(self, entered: Input) -> None:
-        """Raise InputRefused if an input names an attempt other than the one it would act on."""
+        """Raise InputRefused if the input names any attempt other than the current or last one."""
         named = self.terms.attempt_named(entered)
         if named is None or named == str(self.number):
             return
@@ -221,17 +220,17 @@ class Attempts(Generic[Value, V]):
         raise InputRefused("other_attempt", message)
 
     def settle(self) -> None:
-        """Settle the attempt, which makes it final: everything it decided is paid. Raises InputRefused."""
+        """Settle the attempt, which makes it final. Raise InputRefused if it can't be settled now."""
         self.machine.fire(self.terms.settle)
         self._answer("settled")
 
     def settle_at_opening(self) -> None:
-        """Settle the last attempt if it was called or void: once the table opens, no ruling may change it."""
+        """Settle the last attempt when the table opens. No ruling can change it afterwards."""
         if self.machine.allows(self.terms.settle):
             self.machine.fire(self.terms.settle)
 
     def awaited(self) -> Awaited | None:
-        """Return the attempt that a person must rule on or confirm now; None if there is none."""
+        """Return the attempt that needs a person's ruling or confirmation; None if there is none."""
         verdict = self._verdict
         if verdict is None or self.state not in ("review", "proposed"):
             return None
@@ -248,11 +247,11 @@ class Attempts(Generic[Value, V]):
         )
 
     def keep(self, entered: Input) -> None:
-        """Record an input made after the call, to be reapplied if the call is corrected."""
+        """Record an input made after the call. A correction of the call reapplies it."""
         self._since.append(entered)
 
     def standing_call(self) -> StandingCall | None:
-        """Return the call or void that a person may still correct; None if there is none."""
+        """Return the call or void that can still be corrected; None if there is none."""
         if self.state not in ("called", self.terms.void, self.terms.cleared) or not self._standing:
             return None
         value = self._standing_value
@@ -267,7 +266,7 @@ class Attempts(Generic[Value, V]):
         )
 
     def resume(self, call: StandingCall, value: Value | None, before: object) -> None:
-        """Continue from a call that can still be corrected, with its value and the game's state before it."""
+        """Continue from a call that can still be corrected. `before` is the game's state before the call."""
         if call.number != self.number:
             return
         self.machine.restore(call.state)
@@ -279,7 +278,7 @@ class Attempts(Generic[Value, V]):
         self._since = list(call.since)
 
     def allowed(self, t: int) -> Iterator[str]:
-        """Yield the inputs that the current attempt accepts at t."""
+        """Yield the inputs that the current attempt accepts at `t`."""
         terms, allows = self.terms, self.machine.allows
         voidable = allows(terms.void) and not self._standing_is_void()
         if voidable:
@@ -296,7 +295,7 @@ class Attempts(Generic[Value, V]):
             yield "void"
 
     def cut_short(self, t: int, reason: Reason) -> None:
-        """Send the attempt in progress to review for this reason: the recording ends at t."""
+        """Send the attempt in progress to review for this reason, because the recording ends at `t`."""
         if not self.machine.allows("power_lost"):
             return
         self.machine.fire("power_lost")
@@ -321,7 +320,7 @@ class Attempts(Generic[Value, V]):
         self._answer_ruling(was)
 
     def set_result(self, entered: Input) -> None:
-        """Handle the result that a person entered, before the call or after it. Raises InputRefused."""
+        """Handle a result that a person enters. Raise InputRefused if it is not allowed."""
         self.require_attempt(entered)
         was = self._describe()
         if not self.machine.allows(self.terms.set_result):
@@ -340,7 +339,7 @@ class Attempts(Generic[Value, V]):
         self._answer_ruling(was)
 
     def _acceptable(self) -> bool:
-        """Return whether there is a proposal, or a value that the sensors saw, for a person to accept."""
+        """Return whether a person can accept a proposal or a detected value."""
         verdict = self._verdict
         if verdict is None or not self.machine.allows("accept"):
             return False
@@ -376,7 +375,7 @@ class Attempts(Generic[Value, V]):
             self.cleared = True
 
     def _only_ignored_dice_left(self, clear: str) -> bool:
-        """Return whether the dice to be collected were thrown while the table was not in play."""
+        """Return whether the dice to collect were thrown while the table was not in play."""
         return not (self.cleared or self.in_progress or self.machine.allows(clear))
 
     def _end_hold(self) -> None:
@@ -494,17 +493,17 @@ class Attempts(Generic[Value, V]):
         return outcome
 
     def _save_state(self, before: object) -> None:
-        """Save the game's state that a correction restores, and record inputs from here on."""
+        """Save the game's state for a correction, and start a new record of inputs."""
         self.before = before
         self._since.clear()
 
     def note_ruling(self, entered: Input) -> None:
-        """Record when a ruling without a number took effect, to detect an attempt that had begun earlier."""
+        """Record the time of a ruling without a number, to detect an attempt that began before it."""
         if entered.what is None:
             self._ruled_us = entered.t
 
     def _describe(self) -> str:
-        """Return a description of the attempt, for a ruling that changes it."""
+        """Return the attempt's result or state as text, for the answer to a ruling."""
         if self.state in ("called", self.terms.void, self.terms.cleared):
             return self._as_spoken(self._standing_value)
         return {"review": "under review", "proposed": "proposed"}.get(self.state, "not called yet")
@@ -521,5 +520,5 @@ class Attempts(Generic[Value, V]):
 
 
 def _grade_of(verdict: ThrowVerdict | SpinVerdict | DealVerdict) -> Grade:
-    """Return the source of a verdict: the table's own sensors, or a smart wheel's report."""
+    """Return the source of a verdict: the table's sensors or a smart wheel."""
     return verdict.grade if isinstance(verdict, SpinVerdict) else "sensors"

@@ -1,9 +1,9 @@
-"""A wrapper around the `transitions` library, for machines defined by tables.
+"""State machines that are defined by tables, on top of the `transitions` library.
 
-In a machine's table, every (state, trigger) cell is an arrow or a refusal. The library fires the events,
-holds the state in its model and reports each transition through a callback. Three of its features are not
-used: automatic transitions, the queue (it reports success for an event that is refused later) and guards (one
-that refuses an event does not say why).
+Each cell of a machine's table, for one state and one trigger, is an arrow or a refusal. The library fires
+events, stores the state in its model, and reports each transition through a callback. Its automatic
+transitions, queue and guards are not used. The queue reports success for an event that is refused later. A
+guard gives no reason for a refusal.
 """
 
 from collections.abc import Callable, Mapping
@@ -15,7 +15,7 @@ from transitions import EventData, Machine, State, Transition
 
 @dataclass(frozen=True, slots=True)
 class Arrow:
-    """A transition: from each of the states `sources`, `trigger` leads to the state `to`."""
+    """A transition from each of the states `sources` to the state `to`, on `trigger`."""
 
     trigger: str
     sources: tuple[str, ...]
@@ -24,10 +24,12 @@ class Arrow:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MachineTable:
-    """One machine as data: its states and triggers with their descriptions, its arrows and its refusals.
+    """A machine as data: the states and triggers with their descriptions, the arrows and the refusals.
 
-    Tables compare by identity. ValueError is raised if a cell is neither an arrow nor a refusal, or is both,
-    and for an unknown state or trigger.
+    Tables compare by identity.
+
+    Raises:
+        ValueError: a cell has neither an arrow nor a refusal, or both; or a state or trigger is unknown.
     """
 
     name: str
@@ -61,9 +63,9 @@ class MachineTable:
 
 
 class InputRefused(Exception):
-    """The current state does not allow a trigger.
+    """The current state does not allow an input.
 
-    `code` names the refusal in the catalogue. `message`, if set, replaces the catalogue's sentence.
+    `code` is the refusal's code in the catalogue. `message`, if set, replaces the catalogue's message.
     """
 
     def __init__(self, code: str, message: str | None = None) -> None:
@@ -73,7 +75,7 @@ class InputRefused(Exception):
 
 
 def is_allowed(do: Callable[[], object]) -> bool:
-    """Return whether this call completes without raising InputRefused. The call must have no side effects."""
+    """Return whether `do` raises no InputRefused. It must have no side effects."""
     try:
         do()
     except InputRefused:
@@ -82,44 +84,44 @@ def is_allowed(do: Callable[[], object]) -> bool:
 
 
 Moved = Callable[..., None]
-"""Called on a transition with its trigger and the arguments of `fire`."""
+"""Called on each transition, with the trigger and the arguments of `fire`."""
 
 
 class FlatMachine:
-    """A running machine: the model whose state the library sets according to the machine's table."""
+    """A running machine. The library changes its state according to the machine's table."""
 
     def __init__(self, table: MachineTable, state: str | None = None, moved: Moved | None = None) -> None:
-        """Start in `state` (by default the table's initial one); `moved` is called for each transition."""
+        """Start in `state` or, by default, in the initial state. `moved` is called on each transition."""
         self.table = table
         self.state = table.initial
-        """The current state, written by the library."""
+        """The current state. Only the library writes it."""
         self.moved = moved
         self._machine = _library_machine(table, reports_moves=moved is not None)
         if state is not None:
             self.restore(state)
 
     def fire(self, trigger: str, *about: object) -> None:
-        """Fire this trigger; the arguments `about` are passed on to `moved`.
+        """Fire a trigger. The arguments `about` are passed to `moved`.
 
         Raises:
-            InputRefused: the current state does not allow the trigger; the state is unchanged.
+            InputRefused: the current state does not allow the trigger. The state does not change.
         """
         if not self.allows(trigger):
             raise InputRefused(self.table.refusals[self.state, trigger])
         self._machine.events[trigger].trigger(self, *about)
 
     def allows(self, trigger: str) -> bool:
-        """Return whether the current state allows this trigger."""
+        """Return whether the current state allows a trigger."""
         event = self._machine.events.get(trigger)
         return event is not None and self.state in event.transitions
 
     def restore(self, state: str) -> None:
-        """Set the state without a transition, for a correction or to start from a recorded state."""
+        """Set the state without a transition, for a correction or a recorded state."""
         self._machine.set_state(state, self)
 
 
 class _PlainState(State):
-    """A state without callbacks on entering or leaving; the machine reports its transitions instead."""
+    """A state without callbacks. The machine reports its transitions instead."""
 
     def enter(self, event_data: EventData) -> None:
         """Do nothing."""
@@ -129,10 +131,10 @@ class _PlainState(State):
 
 
 class _PlainTransition(Transition):
-    """A transition without conditions or callbacks, so that the library need not look any up."""
+    """A transition without conditions or callbacks. The library therefore looks none up."""
 
     def execute(self, event_data: EventData) -> bool:
-        """Change the model's state, then run the machine's callbacks."""
+        """Change the model's state and run the machine's callbacks."""
         model = event_data.model
         assert isinstance(model, FlatMachine)
         assert self.dest is not None
@@ -142,7 +144,7 @@ class _PlainTransition(Transition):
 
 
 class _PlainMachine(Machine):
-    """The library's machine with the states and transitions of a flat table."""
+    """The library's machine, with plain states and transitions."""
 
     state_cls = _PlainState
     transition_cls = _PlainTransition
@@ -150,9 +152,9 @@ class _PlainMachine(Machine):
 
 @cache
 def _library_machine(table: MachineTable, *, reports_moves: bool) -> Machine:
-    """Return the library's machine for a table, which all models of that table share.
+    """Return the library's machine for a table. All models of the table share this machine.
 
-    The machine does not register its models, so it does not keep any of them alive.
+    The machine does not register its models, so it does not keep them alive.
     """
     return _PlainMachine(
         model=None,

@@ -1,4 +1,4 @@
-"""The interface of a game's machine to the session, and its implementation for games played in attempts."""
+"""The interface of a game's machine to the session, and a base class for games that consist of attempts."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
@@ -15,66 +15,70 @@ class GameMachine(Protocol):
 
     @property
     def open_attempt(self) -> bool:
-        """Whether an attempt still waits for its call or for a ruling."""
+        """Whether an attempt awaits its call or a ruling."""
 
     @property
     def attempt_in_flight(self) -> bool:
-        """Whether an attempt is in progress and not called, or the game awaits some other reading."""
+        """Whether an attempt is in progress or uncalled, or the game awaits a card."""
 
     @property
     def wheel_state(self) -> WheelGameState | None:
-        """A smart wheel's last report to this game; None if there is none, or before its first report."""
+        """The last report of a smart wheel; None if there has been none."""
 
     @property
     def bets_opened_us(self) -> int:
-        """When bets last opened, if a late reading may show that they closed earlier; otherwise 0."""
+        """The time at which betting opened, in a game where a delayed reading can close it; otherwise 0."""
 
     @property
     def awaits_play(self) -> bool:
-        """Whether Play wagers are accepted now, although bets are closed (T-DEAL-4)."""
+        """Whether Play is accepted now, while betting is closed (T-DEAL-4)."""
 
     @property
     def dice_out(self) -> DiceOut | None:
-        """The state on which a wager with the dice out depends; None if none is accepted now (C34-MK-1b)."""
+        """The state for late wagers; None if they are not accepted now (C34-MK-1b)."""
 
     def receive(self, reading: AnyReading) -> None:
         """Handle a reading, in time order."""
 
     def begins_attempt(self, reading: AnyReading) -> bool:
-        """Return whether this reading would begin an attempt."""
+        """Return whether this reading begins an attempt."""
 
     def reject_attempt(self, reading: AnyReading) -> None:
-        """Handle a reading that began an attempt while the table was not in play: it does not count."""
+        """Handle the first reading of an attempt that does not count, because the table is not in play."""
 
     def reject_late(self, reading: AnyReading) -> bool:
-        """Handle a late reading from when the table was not in play.
+        """Handle a delayed reading from before the table was in play.
 
-        Return whether it may have begun an attempt, in a game whose attempts begin with several readings.
+        Return whether it may have begun an attempt. This concerns games whose attempts begin with several
+        readings.
         """
 
     def enter(self, entered: Input) -> bool:
-        """Handle a person's input; return False if this game has no such input. Raises InputRefused."""
+        """Handle a person's input and return True, or return False if the game has no such input.
+
+        Raise InputRefused if the input is not allowed.
+        """
 
     def awaited(self) -> Awaited | None:
-        """Return what a person must rule on or confirm now."""
+        """Return the attempt that needs a person's ruling or confirmation; None if there is none."""
 
     def allowed(self, t: int) -> Iterator[str]:
-        """Yield the inputs that make sense at t."""
+        """Yield the inputs that are allowed at `t`."""
 
     def late(self, reading: AnyReading) -> None:
-        """Handle a reading that came too late to count."""
+        """Handle a reading that arrived too late to be used."""
 
     def doubt(self, seen: str) -> None:
-        """Send the attempt in progress to review because its times can't be trusted; `seen` says why."""
+        """Send the attempt in progress to review because its times are unreliable. `seen` is the reason."""
 
     def timer(self, name: str, t: int) -> None:
-        """Handle a timer that is due at t."""
+        """Handle a timer that is due at `t`."""
 
     def reset(self, t: int) -> None:
-        """Start a new round at t, because the table opens; if bets were closed, open them."""
+        """Start a new round when the table opens at `t`, and open betting if it is closed."""
 
     def memory(self) -> Mapping[str, object]:
-        """Return the game's state between attempts, keyed by the fields of State."""
+        """Return the state to keep between attempts, keyed by the fields of State."""
 
     def acted(self) -> Mapping[str, str]:
         """Return `play` or `fold` for each position of the current deal that has acted."""
@@ -83,14 +87,14 @@ class GameMachine(Protocol):
         """Return the game's next numbers, keyed by the fields of First."""
 
     def stop_judging(self) -> None:
-        """Stop judging: the recording is cut off here."""
+        """Stop judging, because the recording is cut off here."""
 
     def cut_short(self, t: int, reason: Reason) -> None:
-        """Send the attempt in progress to review for this reason: the recording ends at t."""
+        """Send the attempt in progress to review for this reason, because the recording ends at `t`."""
 
 
 class AttemptsOfGame(Protocol):
-    """The attempts of a game, independent of the type of their value and of their judge."""
+    """The attempts of a game, regardless of the types of value and judge."""
 
     ending: bool
     number: int
@@ -112,7 +116,7 @@ class AttemptsOfGame(Protocol):
 
 
 class PlaysAttempts(ABC):
-    """The parts of a machine that its attempts determine; a game overrides those that differ."""
+    """The methods of a game's machine that depend only on its attempts. A game overrides them as needed."""
 
     @property
     @abstractmethod
@@ -121,55 +125,55 @@ class PlaysAttempts(ABC):
 
     @property
     def open_attempt(self) -> bool:
-        """Whether an attempt still waits for its call or for a ruling."""
+        """Whether an attempt awaits its call or a ruling."""
         return self.attempts.open
 
     @property
     def attempt_in_flight(self) -> bool:
-        """Whether an attempt is in progress and not called."""
+        """Whether an attempt is in progress or uncalled."""
         return self.attempts.in_progress or self.attempts.state == "held"
 
     @property
     def wheel_state(self) -> WheelGameState | None:
-        """Return None: no smart wheel reports to this game."""
+        """Always None, because no smart wheel reports to this game."""
         return None
 
     def reject_late(self, reading: Reading) -> bool:
-        """Return False: in this game a single reading begins an attempt."""
+        """Return False, because a single reading begins an attempt in this game."""
         del reading
         return False
 
     @property
     def bets_opened_us(self) -> int:
-        """Return 0: no late reading closes bets in this game."""
+        """Always 0, because delayed readings do not close betting in this game."""
         return 0
 
     @property
     def awaits_play(self) -> bool:
-        """Return False: this game has no Play wager."""
+        """Always False, because this game has no Play wager."""
         return False
 
     @property
     def dice_out(self) -> DiceOut | None:
-        """Return None: this game accepts no wager made with the dice out."""
+        """Always None, because this game accepts no late wagers."""
         return None
 
     def awaited(self) -> Awaited | None:
-        """Return what a person must rule on or confirm now."""
+        """Return the attempt that needs a person's ruling or confirmation; None if there is none."""
         return self.attempts.awaited()
 
     def acted(self) -> Mapping[str, str]:
-        """Return an empty mapping: no position acts in this game."""
+        """Return an empty mapping, because no position acts in this game."""
         return {}
 
     def doubt(self, seen: str) -> None:
-        """Send the attempt in progress to review because its times can't be trusted."""
+        """Send the attempt in progress to review because its times are unreliable. `seen` is the reason."""
         self.attempts.doubt(seen)
 
     def stop_judging(self) -> None:
-        """Stop judging; no outcome is published from here on."""
+        """Stop judging. No outcome is published afterwards."""
         self.attempts.ending = True
 
     def cut_short(self, t: int, reason: Reason) -> None:
-        """Send the attempt in progress to review for this reason: the recording ends at t."""
+        """Send the attempt in progress to review for this reason, because the recording ends at `t`."""
         self.attempts.cut_short(t, reason)

@@ -1,4 +1,4 @@
-"""The health of the devices: which are down or faulty, and which kinds of readings each one sends."""
+"""The health of the devices: their faults, and the kinds of reading that each device sends."""
 
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
@@ -9,20 +9,20 @@ from controller.model.readings import DeviceDown, DeviceFault, DeviceUp, Reading
 
 DeviceReading = DeviceUp | DeviceDown | DeviceFault
 MAX_ENDED_ABSENCES = 32
-"""Ended absences kept: more than a loose cable causes within one attempt."""
+"""The number of ended absences kept. A loose cable causes fewer within one attempt."""
 BLINDING_FAULTS = frozenset({"lost_edges", "missed_edge", "babbling", "stuck"})
-"""Codes of faults during which an input detects nothing, or not everything."""
+"""The codes of faults that prevent a device from detecting some or all events."""
 
 
 class Health:
-    """The health of the devices, as they report it; publishes each change once."""
+    """The health of the devices, as they report it. Each change is published once."""
 
     def __init__(self, agenda: Agenda, sources: Mapping[str, Iterable[str]] | None = None) -> None:
-        """Start with each device's configured kinds of reading (`wall_impact:left` for a left wall)."""
+        """Start with each device's configured kinds of reading, such as `wall_impact:left`."""
         self.down: dict[str, DeviceDown] = {}
         self.sources: dict[str, tuple[str, ...]] = {d: _in_order(k) for d, k in (sources or {}).items()}
         self.known: set[tuple[str, type[Reading]]] = set()
-        """Pairs of device and reading type that `sent` has already recorded: a fast path for its caller."""
+        """The pairs of device and reading type that `sent` has recorded. Its caller can skip these pairs."""
         self._walls: set[tuple[str, str]] = set()
         self._agenda = agenda
         self._published: dict[str, DeviceReading] = {}
@@ -32,7 +32,7 @@ class Health:
         self._blind: dict[str, DeviceFault] = {}
 
     def sent(self, reading: Reading) -> None:
-        """Record that this device sends this kind of reading."""
+        """Record that the reading's device sends readings of this kind."""
         if isinstance(reading, WallImpact):
             if (reading.dev, reading.wall) not in self._walls:
                 self._walls.add((reading.dev, reading.wall))
@@ -46,9 +46,9 @@ class Health:
         self.sources[reading.dev] = _in_order((*kinds, kind_of(reading) + wall))
 
     def receive(self, reading: DeviceReading, *, publish: bool) -> None:
-        """Handle a device's report of its health.
+        """Handle a device's report on its health.
 
-        Without `publish` (in test mode), `publish_pending` publishes it later if it still applies.
+        Without `publish` (in test mode), the change is held for `publish_pending`.
         """
         if isinstance(reading, DeviceDown):
             self.down[reading.dev] = reading
@@ -67,7 +67,7 @@ class Health:
             self._pending[reading.dev] = reading
 
     def restore(self, standing: Iterable[DeviceDown | DeviceFault]) -> None:
-        """Restore the faults that were published before this recording."""
+        """Restore the faults published before this recording."""
         for reading in standing:
             self._published[reading.dev] = reading
             if isinstance(reading, DeviceDown):
@@ -77,22 +77,22 @@ class Health:
 
     @property
     def current_faults(self) -> Iterator[DeviceDown | DeviceFault]:
-        """Yield the current faults: devices that are down, and inputs that do not detect everything."""
+        """The current faults: devices that are down, and devices that do not detect all events."""
         yield from self.down.values()
         yield from self._blind.values()
 
     def standing(self, since_us: int) -> Iterator[DeviceReading]:
-        """Yield the start and end of each absence that ended since `since_us`, then the current faults."""
+        """Yield both reports of each absence that ended since `since_us`, then the current faults."""
         yield from (reading for pair in self._ended_absences if pair[1].t >= since_us for reading in pair)
         yield from self.current_faults
 
     def absences(self, now_us: int) -> Iterator[tuple[int, int, str]]:
-        """Yield the start, end and device of each known absence; one not yet over ends at `now_us`."""
+        """Yield the start, end and device of each known absence. A current absence ends at `now_us`."""
         yield from ((down.t, up.t, down.dev) for down, up in self._ended_absences)
         yield from ((self._first_down.get(dev, down).t, now_us, dev) for dev, down in self.down.items())
 
     def publish_pending(self, t: int) -> None:
-        """Publish, as of t, the changes that were held back and still apply."""
+        """Publish the held changes as of `t`, except those that have been reversed."""
         for reading in self._pending.values():
             self._publish(reading, t)
         self._pending.clear()
@@ -114,5 +114,5 @@ class Health:
 
 
 def _in_order(kinds: Iterable[str]) -> tuple[str, ...]:
-    """Return the kinds sorted: the order must be the same in every run."""
+    """Return the kinds, sorted so that the order is the same in every run."""
     return tuple(sorted(set(kinds)))

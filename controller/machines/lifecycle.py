@@ -1,8 +1,8 @@
-"""The life cycle of one attempt, the same for a throw, a spin and a deal, and its result.
+"""The life cycle of an attempt, which is a throw, a spin or a deal.
 
 An attempt is in progress until the judge decides it. Its call is then held for a moment (`calls: automatic`)
-or proposed to a person (`calls: confirm`), or the attempt goes to review. Once called or void, it is open to
-a person's ruling until it is settled.
+or proposed to a person (`calls: confirm`), or the attempt goes to review. A called or void attempt is open to
+a ruling until it is settled.
 """
 
 from collections.abc import Mapping, Sequence
@@ -23,34 +23,34 @@ class AttemptTerms:
     """The names of the states, triggers and inputs for one kind of attempt."""
 
     attempt: Literal["roll", "spin", "deal"]
-    """The attempt, as outcomes name it: `roll`."""
+    """The attempt's name in outcomes, such as `roll`."""
     begin: str
-    """The trigger that begins the attempt: `release`."""
+    """The trigger that begins the attempt, such as `release`."""
     in_progress: str
-    """The state of an attempt in progress: `in_flight`."""
+    """The state of an attempt in progress, such as `in_flight`."""
     void: str
-    """The state of an attempt that does not count, and the input by which a person declares it."""
+    """The state of an attempt that does not count, and the input that declares it."""
     set_result: str
-    """The input by which a person enters the result: `set_dice`."""
+    """The input that enters the result, such as `set_dice`."""
     clear: str | None = None
-    """The input that reports the dice collected: `dice_collected`; None if there is no such input."""
+    """The input that reports that the dice are collected (`dice_collected`); None if there is none."""
     cleared: str = "collected"
     """The state after `clear`."""
     settle: str = "settled"
-    """The input that reports that every wager decided by the attempt has been paid."""
+    """The input that reports that all wagers decided by the attempt are paid."""
     void_input: str | None = None
-    """The input by which a person declares the attempt void, if it is neither `void` nor the state's name."""
+    """The input that declares the attempt void, if it is neither `void` nor the name of the state."""
     replaces: bool = False
-    """Whether the `what` of a result may name the part of it to replace: `Kd`, `3`, or `3 Kd`."""
+    """Whether the `what` of a result may name the part to replace, as in `Kd` or `3 Kd`."""
 
     def attempt_named(self, entered: Input) -> str | None:
-        """Return the attempt that an input names in its `what`, as entered; None if it names none."""
+        """Return the attempt that an input names in `what`, as entered; None if it names none."""
         if entered.what is None or not (self.replaces and entered.name == self.set_result):
             return entered.what
         return next((word for word in entered.what.split() if word.isdecimal()), None)
 
     def part_named(self, entered: Input) -> str | None:
-        """Return the part of the result that an input names in its `what`, as entered; None if none."""
+        """Return the part of the result that an input names in `what`, as entered; None if it names none."""
         parts = [word for word in (entered.what or "").split() if not word.isdecimal()]
         return " ".join(parts) or None
 
@@ -82,14 +82,14 @@ DEAL = AttemptTerms(
 
 
 def life_cycle(terms: AttemptTerms) -> MachineTable:
-    """Return the table of the life cycle in these terms."""
+    """Return the table of the life cycle, in these terms."""
     in_progress, no_result = terms.in_progress, terms.void
     open_states = (in_progress, "held", "proposed", "review")
     return MachineTable(
         name=terms.attempt,
         initial="waiting",
         states={
-            "waiting": "no attempt is in progress and none can be ruled on",
+            "waiting": "no attempt is in progress or open to a ruling",
             in_progress: f"the {terms.attempt} is in progress and not decided",
             "held": "decided; the call is held for a moment so that a person can stop it",
             "proposed": "decided; a person must confirm the proposal",
@@ -193,11 +193,11 @@ def _refusals(terms: AttemptTerms) -> dict[tuple[str, str], str]:
 
 
 class StandingCall(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A roll, spin or deal that was called or found void and is not settled.
+    """A called or void roll, spin or deal that is not settled.
 
     `state` is its state in the life cycle. `outcome` is the id of the outcome that a correction replaces.
-    `since` are the inputs made after that outcome. The key with the game's name holds the game's state before
-    the call. A deal keeps its cards and the inputs about them, for a ruling on a single card.
+    `since` are the inputs made after that outcome. The field with the game's name holds the game's state
+    before the call. A deal keeps its cards and inputs, for rulings on a single card.
     """
 
     number: int
@@ -206,17 +206,17 @@ class StandingCall(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     value: tuple[int, int] | str | Dealt | None = None
     since: tuple[Input, ...] = ()
     away: bool = False
-    """Whether the controller has stopped since then, so that an attempt may have gone unseen."""
+    """Whether the controller has stopped since then and may have missed an attempt."""
     craps: dict[str, object] | None = None
     high_roller: dict[str, object] | None = None
     seats: tuple[str, ...] = ()
     cards: tuple[Card | Input, ...] = ()
     played: tuple[str, ...] = ()
-    """In a deal, the positions with a Play wager as the settlement engine reported; they can't be folded."""
+    """The positions of a deal for which the settlement engine reported Play. They can't be folded."""
 
 
 def as_spoken(value: object) -> str:
-    """Return a value as people say it: `3-4`, `17`, or `called` for a deal; empty for None."""
+    """Return a value as text, such as `3-4` or `17`; `called` for a deal, and empty for None."""
     match value:
         case None:
             return ""
@@ -233,36 +233,36 @@ Seen_co = TypeVar("Seen_co", covariant=True)
 V = TypeVar("V", bound=ThrowVerdict | SpinVerdict | DealVerdict)
 
 Decided = Literal["called", "void", "review", "lapsed"]
-"""How an attempt was decided. A review that nobody ruled on lapses when the next attempt begins."""
+"""How an attempt was decided. A review without a ruling lapses when the next attempt begins."""
 
 
 class AttemptJudge(Protocol[Seen_co, V]):
     """Collects the readings of a game's attempts and judges them."""
 
     def judge(self, t: int, called: Reason | None) -> V:
-        """Judge the attempt by its readings up to t; `called` is a person's reason for declaring it void."""
+        """Judge the attempt by its readings up to `t`. `called` is a person's reason to declare it void."""
 
     def readings(self) -> tuple[Reading, ...]:
         """Return every reading of the attempt."""
 
     def basis(self) -> Basis:
-        """Return what the last verdict was based on besides the readings."""
+        """Return the basis of the last verdict, besides the readings."""
 
     def value_of(self, verdict: V) -> Seen_co | None:
-        """Return the value that the sensors saw; None if it is not certain."""
+        """Return the value that the sensors detected; None if it is uncertain."""
 
     def value_entered(self, entered: Input) -> Seen_co:
-        """Return the value that a person entered; raises InputRefused if it is impossible."""
+        """Return the value that a person entered. Raise InputRefused if it is impossible."""
 
     def result_can_be_entered(self, t: int) -> bool:
-        """Return whether the current attempt can have a result at t that a person may enter."""
+        """Return whether a person may enter the attempt's result at `t`."""
 
     @property
     def last_entry(self) -> Input | None:
-        """The last input on which the value seen depends; None if the value comes from sensors alone."""
+        """The last input that contributes to the detected value; None if there is none."""
 
     def decided(self, decided: Decided) -> None:
-        """Handle the decision: stop the timers that would have forced it."""
+        """Stop the timers that would force a decision."""
 
 
 class AttemptRules(Protocol):
@@ -270,7 +270,7 @@ class AttemptRules(Protocol):
 
     @property
     def call_hold_ms(self) -> float:
-        """How long an automatic call is held."""
+        """The time, in ms, for which an automatic call is held."""
 
     @property
     def causes(self) -> Mapping[str, str]:
@@ -279,7 +279,7 @@ class AttemptRules(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Result(Generic[Value]):
-    """An attempt's result: its value if it counts, the reasons if it does not, and who decided it."""
+    """The result of an attempt: its value, or the reasons for a void, and the source of the decision."""
 
     number: int
     value: Value | None
@@ -292,31 +292,31 @@ class Result(Generic[Value]):
 
 
 class Results(Protocol[Value]):
-    """A game's part in the life cycle: it applies results and returns what to publish."""
+    """A game's part in the life cycle. It applies results and returns the data to publish."""
 
     def snapshot(self) -> object:
-        """Return the game's state, for `restore` when a result is corrected."""
+        """Return the game's state for a later `restore`."""
 
     def restore(self, snapshot: object) -> None:
-        """Restore the state that `snapshot` returned."""
+        """Restore a state returned by `snapshot`."""
 
     def began(self, t: int) -> None:
-        """Handle the beginning of an attempt at t."""
+        """Handle the beginning of an attempt at `t`."""
 
     def call(self, result: Result[Value]) -> Data:
-        """Apply a result that counts; return the data to publish."""
+        """Apply a valid result and return the data to publish."""
 
     def no_result(self, result: Result[Value]) -> Data:
-        """Apply a result that does not count; return the data to publish."""
+        """Apply a void result and return the data to publish."""
 
     def review(self, result: Result[Value]) -> Data:
         """Return the data to publish for a review."""
 
     def correct(self, result: Result[Value], corrects: str, ruling: str, since: Sequence[Input]) -> Data:
-        """Apply a result in place of the one just undone and return the data to publish.
+        """Apply a corrected result and return the data to publish.
 
-        The inputs made since are reapplied. One that the corrected game no longer allows is dropped.
+        The inputs made since the original result are reapplied, except those that are no longer allowed.
         """
 
     def follow_up(self, t: int) -> None:
-        """Publish the consequences of a result, such as the opening of bets or a pass of the dice."""
+        """Publish the consequences of a result, such as open betting or a new shooter."""

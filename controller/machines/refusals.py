@@ -1,6 +1,6 @@
-"""Which role may enter which input, and the catalogue of refusals: stable codes and their sentences.
+"""The inputs that each role may enter, and the catalogue of refusals with stable codes and messages.
 
-A refused input changes nothing. The refusal is published as `input.refused` with its code as the cause.
+A refused input changes nothing. The refusal is published as `input.refused`, with its code as the cause.
 """
 
 from controller.machines.flat import InputRefused
@@ -83,21 +83,21 @@ REFUSALS: dict[str, str] = {
     "unknown_input": "this game has no such input",
     "which_spin": "a spin may have been missed; say which spin the ruling is for",
 }
-"""For each code, the sentence for the person who entered the input: why it was refused and what to do."""
+"""For each code, the message that says why the input was refused and what to do next."""
 
 
 PLAYER_ROLES = frozenset({"player", "shooter", "guest"})
-"""Roles that may not rule, lock or open a table; every other role is staff."""
+"""Roles that may not rule on attempts or open or lock a table. All other roles are staff."""
 PLAYER_INPUTS = frozenset({"pass_dice", "play", "fold", "decline", "buy", "leave"})
 """Inputs that players may enter."""
 SETTLEMENT_INPUTS = frozenset({"line_bet", "pair_plus", "late_wager", "play_asked", "played"})
-"""Inputs about wagers, which only the settlement engine may enter."""
+"""Inputs about wagers. Only the settlement engine may enter them."""
 LATE_WAGER_CONFIRMERS = ("dealer", "boxperson")
-"""The roles that must each confirm a wager made with the dice out (C34-MK-1b)."""
+"""The roles that must both confirm a late wager (C34-MK-1b)."""
 RULINGS = frozenset(
     {"accept", "void", "no_roll", "set_dice", "no_spin", "set_number", "misdeal", "set_card", "play", "fold"}
 )
-"""Inputs that decide an attempt or a part of it, which a technician may not enter."""
+"""Inputs that decide an attempt or a part of it. A technician may not enter them."""
 _MAY_NOT_SET_FACES = {
     "boxperson": frozenset({"dealer", "stickperson"}),
     "dealer": frozenset({"stickperson"}),

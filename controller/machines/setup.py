@@ -19,15 +19,15 @@ Count = Annotated[int, Meta(ge=0)]
 Memory = TypeVar("Memory")
 
 LOCKING_SWITCHES = frozenset({"door", "tamper"})
-"""The switches that lock a table when opened, unless its file or its log says otherwise."""
+"""The switches that lock a table when they open, unless the table's file or log specifies others."""
 
 
 class SetupError(Exception):
-    """The setup lacks something that its game needs, or its state is invalid. The message says what to do."""
+    """The setup lacks data that its game needs, or its state is invalid."""
 
 
 class First(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The next numbers, if they do not start at 1."""
+    """The next numbers of a session. Each starts at 1 by default."""
 
     seq: Annotated[int, Meta(ge=1)] = 1
     roll: Annotated[int, Meta(ge=1)] = 1
@@ -37,24 +37,24 @@ class First(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class CarriedReadings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The state left by earlier readings, for a recording that continues another."""
+    """The state that results from earlier readings, for a recording that continues another."""
 
     devices: tuple[DeviceDown | DeviceFault, ...] = ()
-    """The devices that are down, and those that detect nothing or only part of what happens."""
+    """The devices that are down, and those that do not detect all events."""
     wheel: WheelGameState | None = None
-    """A smart wheel's last report, which contains its own spin number."""
+    """The last report of a smart wheel, with the wheel's spin number."""
     bets_opened_us: Count = 0
-    """When bets last opened at a card table: a late card from before then is not part of this deal."""
+    """The time at which betting last opened at a card table. Cards from before then are not in this deal."""
     plays_from_us: Count = 0
-    """When play began; 0 if that was before the first recording."""
+    """The time at which play began; 0 if that was before the first recording."""
     did_not_play: str = ""
-    """Why the table was not in play before `plays_from_us`, as the code of a refusal."""
+    """The code of the refusal of attempts before `plays_from_us`."""
 
 
 class State(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A session's state between attempts, as a recording's header contains it.
+    """A session's state between attempts, as in a recording's header.
 
-    The state of a game is under its own key: `high_roller`, `three_card`, or `game` for any other game.
+    The state of a game has its own key: `high_roller`, `three_card`, or `game` for other games.
     """
 
     table: Literal["open", "closed"] = "open"
@@ -66,10 +66,10 @@ class State(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     invalid_rolls: Count = 0
     run_out: bool = False
     line_bet: tuple[Seat, bool] | None = None
-    """The settlement engine's last report on a shooter's line bet: the seat, and whether it has one."""
+    """The settlement engine's last report on a shooter's line bet: the seat, and whether the bet is up."""
     down: tuple[str, ...] = ()
     standing: CarriedReadings | None = None
-    """Only in a recording's header, because devices report again at the start of a session."""
+    """Used only in a recording's header. At the start of a session, devices report again."""
     inspect: tuple[str, ...] = ()
     """The equipment that awaits inspection."""
     dice_set: str | None = None
@@ -81,12 +81,12 @@ class State(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     three_card: dict[str, object] | None = None
     game: dict[str, object] = {}
     call: StandingCall | None = None
-    """The last call, while a person may still correct it."""
+    """The last call, if it can still be corrected."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setup:
-    """The settings and state with which a session starts."""
+    """The settings and the state with which a session starts."""
 
     table: str
     ruleset: RuleSet
@@ -94,13 +94,13 @@ class Setup:
     first: First = field(default_factory=First)
     state: State = field(default_factory=State)
     calls: Calls = "automatic"
-    """Who makes the calls, unless `state` says otherwise."""
+    """Who makes the calls. The setting in `state`, if any, takes precedence."""
     dice_table: DiceTable | None = None
     wheel: Wheel | None = None
     sources: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """The configured kinds of reading of each device (`wall_impact:left` for a left wall)."""
+    """The configured kinds of reading of each device, such as `wall_impact:left` for a left wall."""
     locking_switches: frozenset[str] = LOCKING_SWITCHES
-    """The switches that lock the table when opened."""
+    """The switches that lock the table when they open."""
 
 
 def to_json_values(memory: object) -> dict[str, object]:
@@ -110,7 +110,7 @@ def to_json_values(memory: object) -> dict[str, object]:
 
 
 def read_memory(values: Mapping[str, object] | None, convert: Converter[Memory]) -> Memory | None:
-    """Return a game's state, converted from its JSON values by `convert`; None if there are no values.
+    """Return a game's state, converted from JSON values by `convert`; None if there are no values.
 
     Raises:
         SetupError: the values are not a state of this game.

@@ -44,10 +44,10 @@ NOT_READY = "not_ready"
 
 
 class TableMode:
-    """The table's three machines side by side: open or closed, locked or not, in test mode or not."""
+    """The three machines of a table's mode: open or closed, locked or unlocked, and test mode."""
 
     def __init__(self, agenda: Agenda, *, opening: str = "open", lock: str = "unlocked") -> None:
-        """Start in these states, by default open and unlocked."""
+        """Start in these states."""
         self._agenda = agenda
         self._opening = FlatMachine(OPENING_TRANSITIONS, opening, self._publish)
         self._lock = FlatMachine(LOCK_TABLE, lock, self._publish)
@@ -55,12 +55,12 @@ class TableMode:
 
     @property
     def opening(self) -> str:
-        """Return `open` or `closed`."""
+        """`open` or `closed`."""
         return self._opening.state
 
     @property
     def lock(self) -> str:
-        """Return `unlocked` or `locked`."""
+        """`unlocked` or `locked`."""
         return self._lock.state
 
     @property
@@ -70,33 +70,33 @@ class TableMode:
 
     @property
     def why_not_playing(self) -> str | None:
-        """Return the code with which a new attempt is refused; None if the table is in play."""
+        """The code of the refusal of new attempts; None if the table is in play."""
         if self._opening.state == "closed":
             return "table_closed"
         return "table_locked" if self._lock.state == "locked" else None
 
     def open(self, entered: Input) -> None:
-        """Open the table; raises InputRefused."""
+        """Open the table. Raise InputRefused if it is already open or is locked."""
         if self.lock == "locked":
             raise InputRefused("table_locked")
         self._opening.fire("open_table", entered.t, _by("open_table", entered))
 
     def close(self, entered: Input) -> None:
-        """Close the table; raises InputRefused."""
+        """Close the table. Raise InputRefused if it is already closed."""
         self._opening.fire("close_table", entered.t, _by("close_table", entered))
 
     def lock_by_input(self, entered: Input) -> None:
-        """Lock the table on a person's input; raises InputRefused."""
+        """Lock the table on a person's input. Raise InputRefused if it is already locked."""
         self._lock.fire("lock", entered.t, _by(entered.reason or "lock", entered))
 
     def unlock(self, entered: Input) -> None:
-        """Unlock the table; raises InputRefused, also if the input's `what` is NOT_READY."""
+        """Unlock the table. Raise InputRefused if it is not locked, or if `what` is NOT_READY."""
         if entered.what == NOT_READY and self.lock == "locked":
             raise InputRefused(NOT_READY, entered.reason)
         self._lock.fire("unlock", entered.t, _by(entered.reason or "unlock", entered))
 
     def lock_by_switch(self, switch: Switch) -> None:
-        """Lock the table because a switch opened, unless it is locked already."""
+        """Lock the table because a switch opened. Do nothing if it is already locked."""
         if self.lock == "unlocked":
             action = "close it, inspect the table, then unlock"
             message = f"the {switch.name} switch on {switch.dev} opened; {action}"
@@ -104,7 +104,7 @@ class TableMode:
             self._lock.fire("lock", switch.t, opened)
 
     def set_test_mode(self, on: bool) -> None:
-        """Switch test mode on or off; raises InputRefused."""
+        """Switch test mode on or off. Raise InputRefused if it is already so."""
         self._test.fire("test_mode_on" if on else "test_mode_off")
 
     def allowed(self) -> Iterator[str]:

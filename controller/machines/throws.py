@@ -1,6 +1,6 @@
-"""Throws of two dice, for every dice game: when a throw begins, and when it is judged.
+"""Throws of two dice, for all dice games: when each one begins, and when it is judged.
 
-The judge itself is in `controller.rules.dice`.
+The judge is in `controller.rules.dice`.
 """
 
 from collections.abc import Mapping
@@ -35,32 +35,32 @@ from controller.rules.dice.scene import THROWN_MM_PER_S
 Dice = tuple[int, int]
 
 AT_REST_WITHIN_MM = 10.0
-"""A die is at rest while its track stays this close to its resting place: five times the track's noise."""
+"""A die is at rest while its track stays within this distance, which is five times the track's noise."""
 OTHER_DIE_US = 1_000_000
 """A release within this time after a rejected one belongs to the other die of the same throw."""
 THROWN_POINTS = 4
-"""Consecutive track points at throwing speed that prove a throw whose release was not reported."""
+"""The number of consecutive track points at throwing speed that prove a throw without a reported release."""
 
 FLYING_UNTIL_US = 300_000
-"""Dice that have had no track point for this long are not in flight, so a person may enter their faces."""
+"""Dice without a track point for this time are not in flight, and a person may enter their faces."""
 
 THROW_READINGS = (DieReleased, DieAt, DieRest, DieOffTable, DieLost, DieContact, WallImpact)
 """The readings that the judge of throws uses."""
 
 
 class DiceGame(Results[Dice], Protocol):
-    """A dice game's part in the life cycle of its throws."""
+    """The dice game's part in the life cycle of its throws."""
 
     @property
     def warnings(self) -> int:
-        """How many warnings the current shooter has had."""
+        """The number of warnings given to the current shooter."""
 
 
 class Throws:
     """The throws of one table, from the first release to the ruling."""
 
     last_entry: Input | None = None
-    """Always None: no input contributes to the dice that the sensors see."""
+    """Always None, because no input contributes to the detected dice."""
 
     def __init__(
         self,
@@ -74,7 +74,7 @@ class Throws:
         last: int = 0,
         learned: Mapping[str, float] | None = None,
     ) -> None:
-        """Begin after throw number `last`; `learned` holds the properties of the walls learned before."""
+        """Start after throw `last`. `learned` holds wall properties learned from earlier throws."""
         self._game = game
         self._rules = rules
         self._table = table
@@ -85,7 +85,7 @@ class Throws:
         self._basis = Basis(decided_at_us=0)
         self._known: Mapping[str, float] = learned or {}
         self.learned: Mapping[str, float] = self._known
-        """The learned properties of the walls, including what the current throw taught once it is judged."""
+        """The learned wall properties. After the judgement of a throw, they include its results."""
         self._down: dict[int, DieRest | DieOffTable] = {}
         self._moving: dict[int, list[DieAt]] = {1: [], 2: []}
         self._rejected_us = -OTHER_DIE_US - 1
@@ -94,7 +94,7 @@ class Throws:
         )
 
     def resume(self, call: StandingCall, before: object) -> None:
-        """Continue from a roll that can still be corrected, with the game's state before it."""
+        """Continue from a roll that can still be corrected. `before` is the game's state before the roll."""
         value = call.value
         self.attempts.resume(call, value if isinstance(value, tuple) else None, before)
 
@@ -118,12 +118,12 @@ class Throws:
             self._detect_throw(reading)
 
     def reject_attempt(self, release: Reading) -> None:
-        """Handle a release while the table is not in play: neither die of that throw begins an attempt."""
+        """Handle a release while the table is not in play. Neither die of that throw begins an attempt."""
         self._rejected_us = release.t
         self.attempts.cleared = False
 
     def late(self, reading: AnyReading) -> None:
-        """Handle a reading that came too late to count: its throw may have to go to review."""
+        """Handle a reading that arrived too late to be used. Its throw may have to go to review."""
         attempts = self.attempts
         if not isinstance(reading, THROW_READINGS):
             return
@@ -138,13 +138,13 @@ class Throws:
             self._late.append(reading)
 
     def _over_us(self) -> int:
-        """Return the time up to which a release belongs to the current or the last throw."""
+        """Return the time up to which releases belong to the current or last throw."""
         if self.attempts.in_progress:
             return self._basis.decided_at_us
         return max(self._basis.decided_at_us, self._readings[-1].t if self._readings else 0)
 
     def timer(self, name: str, t: int) -> None:
-        """Handle a timer that is due at t."""
+        """Handle a timer that is due at `t`."""
         if name == "hold":
             self.attempts.make_call()
         elif name == "settle" and self.attempts.in_progress:
@@ -161,7 +161,7 @@ class Throws:
         self._wait_for_rest(t)
 
     def _wait_for_rest(self, now_us: int) -> None:
-        """Set the timer that judges the throw `settle_timeout_s` after it began, but not before now."""
+        """Set the timer that judges the throw, `settle_timeout_s` after its beginning but not before now."""
         due_us = self.attempts.began_us + round(self._rules.settle_timeout_s * 1_000_000)
         self._agenda.set_timer("settle", max(due_us, now_us))
 
@@ -213,14 +213,14 @@ class Throws:
         self._agenda.stop_timer("settle")
         self.attempts.judged(t, self.judge(t, None))
 
-    # --- the AttemptJudge of the life cycle ---
+    # --- the AttemptJudge interface ---
 
     def value_of(self, verdict: ThrowVerdict) -> Dice | None:
-        """Return the faces that the sensors saw."""
+        """Return the faces that the sensors detected."""
         return verdict.dice
 
     def value_entered(self, entered: Input) -> Dice:
-        """Return the faces entered; raises InputRefused for dice in flight or impossible faces."""
+        """Return the entered faces. Raise InputRefused for dice in flight or for impossible faces."""
         if not self.result_can_be_entered(entered.t):
             raise InputRefused("result_not_in")
         dice = entered.dice
@@ -232,7 +232,7 @@ class Throws:
         return (dice[0], dice[1])
 
     def result_can_be_entered(self, t: int) -> bool:
-        """Return whether, according to the readings up to t, no die is in flight."""
+        """Return whether the readings up to `t` show no die in flight."""
         return not (self.attempts.in_progress and self._flying_at(t))
 
     def _flying_at(self, t: int) -> bool:
@@ -240,7 +240,7 @@ class Throws:
         return any(r.t > since for r in self._readings if isinstance(r, DieReleased | DieAt))
 
     def judge(self, t: int, called: Reason | None) -> ThrowVerdict:
-        """Judge the current throw by its readings up to t."""
+        """Judge the current throw by its readings up to `t`."""
         basis = self._basis = Basis(
             decided_at_us=t,
             called=called,
@@ -254,7 +254,7 @@ class Throws:
 
     @property
     def motion(self) -> Motion:
-        """The time until which the dice of the current throw were seen to move."""
+        """The motion of the dice in the current throw."""
         return find_motion(self._readings)
 
     def readings(self) -> tuple[Reading, ...]:
@@ -262,17 +262,17 @@ class Throws:
         return tuple(self._readings)
 
     def basis(self) -> Basis:
-        """Return what the last verdict was based on besides the readings."""
+        """Return the basis of the last verdict, besides the readings."""
         return self._basis
 
     def decided(self, decided: Decided) -> None:
-        """Stop waiting for the dice of a void throw to come to rest."""
+        """Stop the timer of a void throw."""
         if decided in ("void", "lapsed"):
             self._agenda.stop_timer("settle")
 
 
 class PlaysThrows(PlaysAttempts):
-    """The part of a dice game's machine that follows from its throws alone."""
+    """The methods of a dice game's machine that depend only on its throws."""
 
     throws: Throws
 
@@ -286,19 +286,19 @@ class PlaysThrows(PlaysAttempts):
         self.throws.receive(reading)
 
     def late(self, reading: AnyReading) -> None:
-        """Handle a reading that came too late to count."""
+        """Handle a reading that arrived too late to be used."""
         self.throws.late(reading)
 
     def timer(self, name: str, t: int) -> None:
-        """Handle a timer that is due at t."""
+        """Handle a timer that is due at `t`."""
         self.throws.timer(name, t)
 
     def begins_attempt(self, reading: Reading) -> bool:
-        """Return whether this reading would begin a throw."""
+        """Return whether this reading begins a throw."""
         return isinstance(reading, DieReleased) and not self.attempts.in_progress
 
     def reject_attempt(self, reading: Reading) -> None:
-        """Handle a release while the table was not in play."""
+        """Handle a release while the table is not in play."""
         self.throws.reject_attempt(reading)
 
 
