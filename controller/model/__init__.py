@@ -1,5 +1,5 @@
-"""The vocabulary of the controller: readings are its input, outcomes its output, and verdicts lie between.
+"""The controller's data types, such as readings (its input), verdicts, and outcomes (its output).
 
-Everything here is a frozen value, a protocol or a pure function. Nothing here reads a clock, draws a random
-number or does I/O, and nothing here imports another package of the project.
+The package contains frozen values, protocols and pure functions. It reads no clock, draws no random numbers,
+does no I/O, and imports no other package of the project.
 """

@@ -1,13 +1,12 @@
 """Conversion of JSON and plain values to the program's types.
 
-Decoders are compiled at import. Otherwise msgspec 0.22 compiles a type's decoder at its first use and exposes
-it to every thread before it is complete; a thread that uses an incomplete decoder crashes the process.
-Therefore `decode(..., type=)` and `convert` must not appear inside a function: a module creates its decoders
-(`msgspec.json.Decoder`) and its converters at import.
+A module must create its decoders (`msgspec.json.Decoder`) and converters at import, and no function may call
+`decode(..., type=)` or `convert`. msgspec 0.22 otherwise compiles a type's decoder at its first use, and
+other threads can see the decoder before it is complete. An incomplete decoder crashes the process.
 
-JSON that crosses a trust boundary must be unambiguous. RFC 8259 leaves open what a repeated key, a number out
-of range or half of a surrogate pair means, and parsers differ. `decode_strict` refuses such text and names
-the key. It is used wherever money or a ruling crosses the boundary.
+JSON that crosses a trust boundary must be unambiguous. RFC 8259 does not define the meaning of a repeated
+key, a number out of range or half of a surrogate pair, and parsers differ. `decode_strict` refuses such text
+and names the key. It is used wherever money or a ruling crosses the boundary.
 """
 
 import json
@@ -24,7 +23,7 @@ Made_co = TypeVar("Made_co", covariant=True)
 
 
 class Converter(Protocol[Made_co]):
-    """Converts values to one type, as `msgspec.convert` does; raises `msgspec.ValidationError`."""
+    """Converts values to one type, like `msgspec.convert`. Raises `msgspec.ValidationError`."""
 
     def __call__(
         self,
@@ -38,26 +37,25 @@ class Converter(Protocol[Made_co]):
 
 
 def converter_of(kind: type[T]) -> Converter[T]:
-    """Compile the type now and return its converter."""
+    """Compile the decoder of a type and return the type's converter."""
     msgspec.json.Decoder(kind)
     return partial(msgspec.convert, type=kind)
 
 
 _MAX_DEPTH = 200
-"""Maximum nesting of lists and objects; explicit, because Python's own limit differs by release."""
+"""The maximum nesting of lists and objects. It is explicit because Python's limit differs by release."""
 _STRING_OR_BRACKET = re.compile(rb'"(?:[^"\\]|\\.)*"?|[\[{]|[\]}]', re.DOTALL)
 _MAX_DIGITS = 300
-"""Maximum number of characters of an integer, including its sign: fewer than the 309 digits of the largest
-double."""
+"""The maximum number of characters of an integer, including its sign. The largest double has 309 digits."""
 _LONG_INTEGER = re.compile(rb"[-0-9]{%d}" % (_MAX_DIGITS + 1))
 _EXPECTED = "one JSON text in UTF-8"
 _NUMBER = f"a number within the range of a double, an integer of at most {_MAX_DIGITS} digits"
 _MAX_SHOWN = 60
-"""Maximum number of characters of a found value that a message quotes."""
+"""The maximum number of characters that a message quotes from a found value."""
 
 
 class StrictJsonError(ValueError):
-    """The text is not JSON, or is ambiguous JSON; the message states what was found and what was expected."""
+    """The text is not JSON or is ambiguous JSON. The message states what was found and expected."""
 
     def __init__(self, found: str, expected: str) -> None:
         super().__init__(f"found {found}, expected {expected}")
@@ -78,7 +76,7 @@ def decode_strict(raw: bytes) -> object:
     try:
         value: object = msgspec.json.decode(raw)
     except ValueError:
-        # The library does not name the key; `_decode_slowly` finds the same mistake and names it.
+        # msgspec does not name the key. `_decode_slowly` finds the same mistake and names the key.
         return _decode_slowly(raw)
     return value if _is_surely_unambiguous(value, raw) else _decode_slowly(raw)
 
@@ -98,9 +96,9 @@ def nests_too_deep(raw: bytes) -> bool:
 
 
 def _is_surely_unambiguous(value: object, raw: bytes) -> bool:
-    """Return whether the bytes alone rule out every ambiguity of a decoded text.
+    """Return whether the bytes rule out every ambiguity in the decoded text.
 
-    They do if there is no `\\u` escape, no long integer and at most one object, with one colon for each key.
+    The bytes must contain no `\\u` escape, no long integer, at most one object, and one colon for each key.
     """
     if b"\\u" in raw or (len(raw) > _MAX_DIGITS and _LONG_INTEGER.search(raw)):
         return False
@@ -131,7 +129,7 @@ def _decode_slowly(raw: bytes) -> object:
 
 
 class _UnusableNumber(str):
-    """The text of a number that is out of range; the check of the enclosing object names its key."""
+    """The text of a number that is out of range. The check of the enclosing object names the key."""
 
     __slots__ = ()
 
@@ -148,7 +146,7 @@ def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
 
 
 def _check(where: str, value: object) -> None:
-    """Raise StrictJsonError for an unusable value or list item; the values in objects are already checked."""
+    """Raise StrictJsonError for an unusable value or list item. Values in objects are already checked."""
     match value:
         case _UnusableNumber():
             raise StrictJsonError(f"{where} {_shorten(value)}", _NUMBER)

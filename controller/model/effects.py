@@ -1,4 +1,4 @@
-"""Effects, which the engine returns for a reading: outcomes to publish, and effects on the table itself."""
+"""Effects: the outcomes and other values that the engine returns for a reading."""
 
 from collections.abc import Mapping
 from typing import Literal
@@ -15,12 +15,12 @@ Verdict = ThrowVerdict | SpinVerdict | DealVerdict
 class Basis(msgspec.Struct, frozen=True, kw_only=True):
     """The judge's input besides the attempt's readings. The same readings and basis produce the same verdict.
 
-    `decided_at_us` is when the attempt was judged. `called` is a person's reason for declaring it void.
-    `warnings` is how many warnings the shooter had been given. `sources` are the kinds of reading that each
+    `decided_at_us` is the time of the judgement. `called` is a person's reason to declare the attempt void.
+    `warnings` is the number of warnings given to the shooter. `sources` are the kinds of reading that each
     device was known to send. `learned` are the learned properties of the wheel or the walls. `late_close`
-    tells whether bets were still open at the drop. `relaunched` tells whether the next ball was launched
-    before this spin was decided. `late` are the attempt's readings that came too late to count. `doubt` says
-    why its times can't be trusted. `objection` is why a result that would count went to a person.
+    tells whether betting was open at the drop. `relaunched` tells whether the next ball was launched before
+    the decision on this spin. `late` are the readings that arrived too late to be used. `doubt` says why the
+    attempt's times are unreliable. `objection` is the reason why a valid result went to review.
     """
 
     decided_at_us: int
@@ -36,7 +36,7 @@ class Basis(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Judged(msgspec.Struct, frozen=True, kw_only=True):
-    """The verdict behind the outcome just published, with all readings of the attempt and the basis."""
+    """The verdict behind the outcome just published, with the attempt's readings and the basis."""
 
     outcome: Outcome
     verdict: Verdict
@@ -45,7 +45,7 @@ class Judged(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Proposed(msgspec.Struct, frozen=True, kw_only=True):
-    """A result that the controller proposes for a person to confirm, with `calls: confirm`."""
+    """A result that needs a person's confirmation (`calls: confirm`)."""
 
     t: int
     attempt: int
@@ -53,7 +53,7 @@ class Proposed(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Lamp(msgspec.Struct, frozen=True, kw_only=True):
-    """A new state of a lamp or marker."""
+    """The new state of a lamp or marker."""
 
     t: int
     name: Literal["puck", "no_more_bets", "line_bet"]
@@ -61,9 +61,9 @@ class Lamp(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Late(msgspec.Struct, frozen=True, kw_only=True):
-    """A reading that does not count and has no effect.
+    """A reading that has no effect.
 
-    It came too late by `behind_us`, or its time is well after its arrival.
+    It arrived too late by `behind_us`, or its time is well after its arrival.
     """
 
     reading: Reading

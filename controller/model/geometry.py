@@ -1,8 +1,8 @@
-"""The geometry of a table, as it appears in a log's header and in a table's configuration.
+"""The geometry of a table, as in a log's header and in a table file.
 
-On dice tables, x runs from the left end wall (0) to the right one (`length_mm`), and y from the stickperson's
-rail (0) to the boxperson's (`width_mm`). On wheels, bowl angles are in degrees, positive counter-clockwise as
-seen from above.
+On dice tables, x runs from the left end wall (0) to the right end wall (`length_mm`), and y from the
+stickperson's rail (0) to the boxperson's rail (`width_mm`). On wheels, bowl angles are in degrees, positive
+counter-clockwise as seen from above.
 """
 
 from collections import Counter
@@ -20,7 +20,7 @@ Point = tuple[Millimetres, Millimetres]
 
 
 class Zone(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A polygon (corners in mm). A die inside it rests on `kind`, regardless of what the camera reports."""
+    """A polygon with corners in mm. A die inside it rests on `kind`, regardless of the camera's report."""
 
     kind: Surface
     polygon: Annotated[tuple[Point, ...], Meta(min_length=3)]
@@ -30,7 +30,8 @@ class Zone(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 class DiceTable(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The inner dimensions of a dice table, and the edge length of its dice.
 
-    The walls are measured at the tips of their pyramids. The base lies `wall_relief_mm` behind the tips.
+    The dimensions are measured at the tips of the walls' pyramids. The base of the walls is `wall_relief_mm`
+    behind the tips.
     """
 
     length_mm: Positive
@@ -43,8 +44,8 @@ class DiceTable(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 class Wheel(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A wheel: its pockets clockwise from the rotor's mark, and the positions of its sensors.
 
-    `beams_deg` are the bowl angles of the track beams by number. `rotor_index_deg` is the bowl angle of the
-    mark when `rotor_index` fires. `pocket_reader_deg` is the bowl angle of the pocket reader.
+    `beams_deg` are the bowl angles of the track beams, in order of number. `rotor_index_deg` is the bowl
+    angle of the mark when `rotor_index` fires. `pocket_reader_deg` is the bowl angle of the pocket reader.
     `drop_rev_per_s` is the nominal speed at which the ball leaves the track.
     """
 
@@ -57,7 +58,7 @@ class Wheel(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @classmethod
     def trusted(cls, pockets: str, pockets_clockwise: tuple[str, ...]) -> Self:
-        """Return a wheel whose own reports are trusted; only its pockets are used, not the other fields."""
+        """Return a wheel whose reports are trusted. Only its pockets are used."""
         return cls(
             pockets=pockets,
             pockets_clockwise=pockets_clockwise,
@@ -80,15 +81,14 @@ STANDARD_POCKETS: Mapping[str, tuple[str, ...]] = {
     "american": tuple(_AMERICAN.split()),
     "european": tuple(_EUROPEAN.split()),
 }
-"""The pockets of the two standard wheels, clockwise seen from above, starting at the zero.
+"""The pockets of the two standard wheels, clockwise from the zero as seen from above.
 
-They apply to a table whose configuration specifies only `american` or `european`. A recorded log lists its
-own pockets.
+They apply to a table file that specifies only `american` or `european`. A log lists its pockets.
 """
 
 
 class WheelMistake(NamedTuple):
-    """A mistake in a wheel's configuration: its key (and position), what was found, and what was expected."""
+    """A mistake in a wheel's configuration: the key path, what was found, and what was expected."""
 
     key: tuple[str | int, ...]
     found: str
@@ -96,7 +96,7 @@ class WheelMistake(NamedTuple):
 
 
 def pocket_mistakes(pockets: str, order: Sequence[str]) -> Iterator[WheelMistake]:
-    """Yield the mistakes in the pockets: an unknown kind of wheel, or a pocket missing or repeated."""
+    """Yield the mistakes in the pockets: an unknown kind of wheel, or missing or repeated pockets."""
     standard = STANDARD_POCKETS.get(pockets)
     if standard is None:
         yield WheelMistake(("pockets",), f"'{pockets}'", f"one of {', '.join(STANDARD_POCKETS)}")
@@ -110,7 +110,7 @@ def pocket_mistakes(pockets: str, order: Sequence[str]) -> Iterator[WheelMistake
 def beam_mistakes(beams_deg: Sequence[float], *, judged: bool) -> Iterator[WheelMistake]:
     """Yield the mistakes in the beams.
 
-    If spins are `judged` by the beams, at least two are required: one beam does not show the ball's
+    If the beams judge spins (`judged`), at least two are required. One beam does not show the ball's
     direction.
     """
     if judged and len(beams_deg) < 2:

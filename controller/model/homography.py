@@ -7,12 +7,12 @@ from typing import Protocol, runtime_checkable
 
 Point = tuple[float, float]
 Pair = tuple[Point, Point]
-"""A point in the image, and the same point on the table in millimetres."""
+"""A point in the image, and the same point on the table in mm."""
 Matrix = tuple[tuple[float, float, float], ...]
 
 MIN_PAIRS = 4
 DEFAULT_MAX_ERROR_MM = 10.0
-"""Maximum error at the points of a calibration, unless the camera's settings specify another."""
+"""The default maximum error at the points of a calibration."""
 _SINGULAR = 1e-9
 _VALUES_PER_ROW = 4
 
@@ -23,36 +23,36 @@ class CalibratedSettings(Protocol):
 
     @property
     def calibration(self) -> tuple[tuple[float, ...], ...]:
-        """One row per point: image x, y and table x, y in mm; empty if the camera itself reports mm."""
+        """One row per point: image x, y and table x, y in mm. Empty if the camera reports mm."""
         ...
 
     @property
     def error_mm(self) -> float:
-        """Maximum error, in mm, that the calibration may have at any of its points."""
+        """The maximum error, in mm, of the calibration at any of its points."""
         ...
 
 
 class CalibrationError(ValueError):
-    """The pairs of points do not determine a homography, or they contradict each other."""
+    """The pairs of points do not determine a homography, or contradict each other."""
 
 
 @dataclass(frozen=True, slots=True)
 class Homography:
-    """A 3x3 matrix that maps image points to the table, and its largest error (mm) at the fitted pairs."""
+    """A 3x3 matrix that maps image points to the table, and its maximum error, in mm, at the fitted pairs."""
 
     matrix: Matrix
     error_mm: float
 
     def to_table(self, x: float, y: float) -> Point | None:
-        """Return the position on the table in millimetres; None for a point on or beyond the horizon."""
+        """Return the position on the table, in mm; None for a point on or beyond the horizon."""
         return _apply(self.matrix, (x, y))
 
     def to_image(self, x_mm: float, y_mm: float) -> Point | None:
-        """Return the image position of a point on the table; None if the camera can't see it."""
+        """Return the image position of a point on the table; None if the camera can't see the point."""
         return _apply(_inverse(self.matrix), (x_mm, y_mm))
 
     def errors_mm(self, pairs: Sequence[Pair]) -> list[float]:
-        """Return the distance of each pair's mapped image point from its point on the table."""
+        """Return, for each pair, the distance in mm between the mapped image point and the table point."""
         return [_distance(self.to_table(*seen), place) for seen, place in pairs]
 
 
@@ -106,7 +106,7 @@ def fit_rows(rows: Sequence[Sequence[float]], error_mm: float) -> Homography:
 
 @dataclass(frozen=True, slots=True)
 class _Scale:
-    """Scales points to zero mean and about unit distance, so that the equations are well-conditioned."""
+    """Scales points to zero mean and approximately unit distance, for well-conditioned equations."""
 
     x: float
     y: float
@@ -137,8 +137,10 @@ class _Scale:
 def least_squares(rows: Sequence[Sequence[float]], values: Sequence[float]) -> tuple[float, ...]:
     """Return the least-squares solution of rows * x = values.
 
-    Solves the normal equations by Gaussian elimination with partial pivoting; raises CalibrationError if they
-    are singular.
+    The normal equations are solved by Gaussian elimination with partial pivoting.
+
+    Raises:
+        CalibrationError: the equations are singular.
     """
     n = len(rows[0])
     system = [
@@ -164,7 +166,7 @@ def _apply(matrix: Matrix, point: Point) -> Point | None:
 
 
 def _inverse(m: Matrix) -> Matrix:
-    """Return the inverse up to a positive factor, so that visible points stay in front of the camera."""
+    """Return the inverse up to a positive factor, which keeps visible points in front of the camera."""
     (a, b, c), (d, e, f), (g, h, i) = m
     adjugate: Matrix = (
         (e * i - f * h, c * h - b * i, b * f - c * e),

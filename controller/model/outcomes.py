@@ -1,9 +1,8 @@
 """Outcomes: the facts that the table publishes, and the data of each type.
 
-An outcome has the fields `type`, `t`, `id`, `seq` and `data`. `t` is the time of the reading, input or timer
-that decided it. `seq` has no gaps within a table and `id` is table/session/seq, so a consumer can drop
-repeats and detect missing outcomes. `roll`, `spin` and `deal` number the attempts from 1; a review, its
-ruling and the call have the same number.
+The `t` of an outcome is the time of the reading, input or timer that decided it. `seq` has no gaps within a
+table, and `id` is table/session/seq, so a consumer can drop repeats and detect missing outcomes. `roll`,
+`spin` and `deal` number the attempts from 1. A review, its ruling and its call have the same number.
 """
 
 from typing import Literal, NamedTuple
@@ -17,22 +16,23 @@ Seat = str | int
 Phase = Literal["come_out", "point"]
 CrapsCall = Literal["natural", "craps", "point_set", "point_made", "seven_out", "no_decision"]
 HighRollerCall = Literal["elimination", "no_match", "roll_off", "tie"]
-"""An elimination throw is `elimination` with a match, else `no_match`; a roll-off is `roll_off` or `tie`."""
+"""An elimination throw is `elimination` or `no_match`. A throw in the roll-off is `roll_off` or `tie`."""
 Grade = Literal["sensors", "wheel", "person"]
 Colour = Literal["red", "black", "green"]
 
 
 class Data(msgspec.Struct, frozen=True, kw_only=True):
-    """The data of one type of outcome; all keys of its game are always present."""
+    """The data of one type of outcome. All keys of a game are always present."""
 
 
 class RollCalled(Data, frozen=True, kw_only=True):
-    """A valid roll: the faces in die order, and their meaning in the game.
+    """A valid roll: the faces in die order, and the effect on the game.
 
-    `phase`, `point` and `shooter` are for craps; they are None in High Roller. Only craps has `run_out`:
-    whether a previous shooter threw only to decide Come and Don't Come bets, so that no point was set
-    (C34-CONT-2b). Only High Roller has `game` (its number), `player` (whose roll it was), `remaining` (the
-    players who are still in, in the order of their rolls) and `next_player` (None once the game is won).
+    `phase`, `point`, `shooter` and `run_out` are for craps. `run_out` tells whether the roll decided only
+    Come and Don't Come bets and set no point (C34-CONT-2b). In High Roller, the first three are None. `game`,
+    `player`, `remaining` and `next_player` are for High Roller. `game` is the number of the game, and
+    `player` rolled the dice. `remaining` are the players still in the game, in rolling order. `next_player`
+    is None once the game is won.
     """
 
     roll: int
@@ -55,7 +55,7 @@ class RollCalled(Data, frozen=True, kw_only=True):
 
 
 class RollNoRoll(Data, frozen=True, kw_only=True):
-    """A No Roll: nothing is decided, bets stand, and the same shooter throws again."""
+    """A No Roll. Nothing is decided, bets stay up, and the same shooter throws again."""
 
     roll: int
     reasons: tuple[Reason, ...]
@@ -65,7 +65,7 @@ class RollNoRoll(Data, frozen=True, kw_only=True):
 
 
 class RollReview(Data, frozen=True, kw_only=True):
-    """A throw that a person must rule on; `dice` are the faces seen, if both are known."""
+    """A throw that needs a person's ruling. `dice` are the detected faces, if both are known."""
 
     roll: int
     reasons: tuple[Reason, ...]
@@ -74,11 +74,11 @@ class RollReview(Data, frozen=True, kw_only=True):
 
 
 class RollCorrected(Data, frozen=True, kw_only=True):
-    """A person's ruling after the call; `corrects` is the id of the outcome that it replaces.
+    """A person's ruling after the call. `corrects` is the id of the outcome that it replaces.
 
-    `ruling` is the name of the input. A roll that now counts has its call here; one that does not has its
-    reasons. Outcomes that the corrected roll caused (`player.eliminated`, `game.won`, `bonus.paid`) are
-    revoked with it; those that the ruling causes follow it.
+    `ruling` is the name of the input. A roll that now counts has its call here; a roll that no longer counts
+    has its reasons. The outcomes that the original roll caused (`player.eliminated`, `game.won`,
+    `bonus.paid`) are revoked. The outcomes that the ruling causes follow it.
     """
 
     roll: int
@@ -102,9 +102,10 @@ class RollCorrected(Data, frozen=True, kw_only=True):
 
 
 class SpinCalled(Data, frozen=True, kw_only=True):
-    """A valid spin: the pocket in which the ball rests, and the revolutions that the ball provably made.
+    """A valid spin: the pocket in which the ball rests, and the revolutions that the ball is proved to make.
 
-    `dropped_us` is when the ball left the track, if that was seen; only staff and settlement receive it.
+    `dropped_us` is the time at which the ball left the track, if detected. Only staff and settlement receive
+    it.
     """
 
     spin: int
@@ -119,7 +120,7 @@ class SpinCalled(Data, frozen=True, kw_only=True):
 
 
 class SpinNoSpin(Data, frozen=True, kw_only=True):
-    """A No Spin: nothing is decided; bets stand or may be taken back."""
+    """A No Spin. Nothing is decided, and bets stay up or may be taken back."""
 
     spin: int
     reasons: tuple[Reason, ...]
@@ -129,7 +130,7 @@ class SpinNoSpin(Data, frozen=True, kw_only=True):
 
 
 class SpinReview(Data, frozen=True, kw_only=True):
-    """A spin that a person must rule on; `number` is the pocket seen, if any."""
+    """A spin that needs a person's ruling. `number` is the detected pocket, if any."""
 
     spin: int
     reasons: tuple[Reason, ...]
@@ -138,7 +139,7 @@ class SpinReview(Data, frozen=True, kw_only=True):
 
 
 class SpinCorrected(Data, frozen=True, kw_only=True):
-    """A person's ruling after the call, as for a roll."""
+    """A person's ruling after the call. The fields are as for a roll."""
 
     spin: int
     corrects: str
@@ -151,7 +152,7 @@ class SpinCorrected(Data, frozen=True, kw_only=True):
 
 
 class SeatResult(msgspec.Struct, frozen=True, kw_only=True):
-    """The result of one position's hand against the dealer's; `hand` is its rank in words."""
+    """The result of one position's hand against the dealer's hand. `hand` is the rank as text."""
 
     seat: str
     hand: str
@@ -159,10 +160,10 @@ class SeatResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class DealCalled(Data, frozen=True, kw_only=True):
-    """A valid deal with every hand, published once all positions have played or folded.
+    """A valid deal with every hand, published after all positions have played or folded.
 
-    `dealer` is arranged from the highest card down (T-DEAL-6). `results` are in the order in which the hands
-    are reconciled (T-DEAL-7), folds last.
+    `dealer` is sorted, highest card first (T-DEAL-6). `results` are in the order of reconciling (T-DEAL-7),
+    with folds last.
     """
 
     deal: int
@@ -179,7 +180,7 @@ class DealCalled(Data, frozen=True, kw_only=True):
 
 
 class DealVoid(Data, frozen=True, kw_only=True):
-    """A void deal: all stakes are returned and the cards are reshuffled (T-IRR-1). It names no card."""
+    """A void deal. All stakes are returned, and the cards are reshuffled (T-IRR-1). It names no card."""
 
     deal: int
     reasons: tuple[Reason, ...]
@@ -189,7 +190,7 @@ class DealVoid(Data, frozen=True, kw_only=True):
 
 
 class DealReview(Data, frozen=True, kw_only=True):
-    """A deal that a person must rule on. It names no card."""
+    """A deal that needs a person's ruling. It names no card."""
 
     deal: int
     reasons: tuple[Reason, ...]
@@ -197,7 +198,7 @@ class DealReview(Data, frozen=True, kw_only=True):
 
 
 class DealCorrected(Data, frozen=True, kw_only=True):
-    """A person's ruling after the call, as for a roll."""
+    """A person's ruling after the call. The fields are as for a roll."""
 
     deal: int
     corrects: str
@@ -214,7 +215,7 @@ class DealCorrected(Data, frozen=True, kw_only=True):
 
 
 class CardsBought(Data, frozen=True, kw_only=True):
-    """A player has bought this many cards in this game. They are then pitched one by one."""
+    """A player's purchase of cards in this game. The cards are then pitched one by one."""
 
     game: int
     player: Seat
@@ -224,9 +225,9 @@ class CardsBought(Data, frozen=True, kw_only=True):
 
 
 class CardPitched(Data, frozen=True, kw_only=True):
-    """A card lies face up in front of its player; `card` is the total that matches it, 2 to 12 (H-MATCH-1).
+    """A card that lies face up in front of its player. `card` is the total that matches it (H-MATCH-1).
 
-    `replaces` is the card that was read or entered wrongly. `by` is `shoe`, or the role that entered the
+    `replaces` is a card that was misread or entered incorrectly. `by` is `shoe`, or the role that entered the
     card.
     """
 
@@ -239,9 +240,10 @@ class CardPitched(Data, frozen=True, kw_only=True):
 
 
 class GameStarted(Data, frozen=True, kw_only=True):
-    """Buying is over and the button throws: the `seats` clockwise from the button, their cards and the money.
+    """The start of a game, when buying is over and the button throws.
 
-    Each card is given as the total that matches it, 2 to 12 (H-MATCH-1). Amounts are in cents.
+    `seats` are clockwise from the button. Each card is the total that matches it, 2 to 12 (H-MATCH-1).
+    Amounts are in cents.
     """
 
     game: int
@@ -254,7 +256,7 @@ class GameStarted(Data, frozen=True, kw_only=True):
 
 
 class GameVoid(Data, frozen=True, kw_only=True):
-    """An abandoned game: all stakes are returned and no rake is taken (!H-19)."""
+    """An abandoned game. All stakes are returned, and no rake is taken (!H-19)."""
 
     game: int
     reasons: tuple[Reason, ...]
@@ -263,14 +265,14 @@ class GameVoid(Data, frozen=True, kw_only=True):
 
 
 class PlayerEliminated(Data, frozen=True, kw_only=True):
-    """These players are out of this game, clockwise from the button."""
+    """The players who are out of this game, clockwise from the button."""
 
     game: int
     players: tuple[Seat, ...]
 
 
 class RollDeclined(Data, frozen=True, kw_only=True):
-    """A player skips one of the rolls that the player's matching cards allow (!H-17)."""
+    """A skip of one of the rolls that the player's matching cards allow (!H-17)."""
 
     game: int
     player: Seat
@@ -279,7 +281,7 @@ class RollDeclined(Data, frozen=True, kw_only=True):
 
 
 class Pot(msgspec.Struct, frozen=True, kw_only=True):
-    """The division of a game's money, in cents: gross = rake + bonus + prize (H-MONEY-1)."""
+    """The split of a game's money, in cents: gross = rake + bonus + prize (H-MONEY-1)."""
 
     gross: int
     rake: int
@@ -288,7 +290,7 @@ class Pot(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class GameWon(Data, frozen=True, kw_only=True):
-    """A game is won. `total` is the winning roll; `bonus_paid` is what the Bonus Pot adds to the prize."""
+    """A win. `total` is the winning roll. `bonus_paid` is the amount that the Bonus Pot adds to the prize."""
 
     game: int
     player: Seat
@@ -298,9 +300,9 @@ class GameWon(Data, frozen=True, kw_only=True):
 
 
 class BonusPaid(Data, frozen=True, kw_only=True):
-    """The Bonus Pot is paid to the winner of the game just published, whose `bonus_paid` is this `amount`.
+    """A payment from the Bonus Pot to the winner of the game just published.
 
-    If the pot is recorded as rake (H-CLOSE-2), no player gets it.
+    `amount` is the `bonus_paid` of that game. If the pot is recorded as rake (H-CLOSE-2), `player` is None.
     """
 
     player: Seat | None
@@ -309,7 +311,7 @@ class BonusPaid(Data, frozen=True, kw_only=True):
 
 
 class Bets(Data, frozen=True, kw_only=True):
-    """Betting opened or closed for this round."""
+    """The opening or closing of betting for a round."""
 
     round: int
     cause: str
@@ -317,7 +319,7 @@ class Bets(Data, frozen=True, kw_only=True):
 
 
 class ShooterChanged(Data, frozen=True, kw_only=True):
-    """The dice pass to this seat, or to the next player who accepts them (None)."""
+    """The dice pass to this seat or, for None, to the next player who accepts them."""
 
     shooter: Seat | None
     cause: str
@@ -326,10 +328,9 @@ class ShooterChanged(Data, frozen=True, kw_only=True):
 
 
 class TableEvent(Data, frozen=True, kw_only=True):
-    """A change of the table or a device, or an input that was refused.
+    """A change of the table or a device, or a refused input.
 
-    `what` is the input, device or object concerned. `cause` is a stable code. `says` is a sentence for
-    people.
+    `what` is the input, device or object concerned. `cause` is a stable code. `says` is a message for people.
     """
 
     cause: str
@@ -340,7 +341,7 @@ class TableEvent(Data, frozen=True, kw_only=True):
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):
-    """One published outcome."""
+    """A published outcome."""
 
     type: str
     t: int
@@ -350,7 +351,7 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def outcome_id(table: str, session: str, seq: int) -> str:
-    """Return the id of a session's outcome: table/session/number."""
+    """Return the id of an outcome: table/session/seq."""
     return f"{table}/{session}/{seq}"
 
 
@@ -387,12 +388,12 @@ OUTCOME_TYPES: dict[str, type[Data]] = {
     "device.fault": TableEvent,
     "input.refused": TableEvent,
 }
-"""Every type of outcome and the type of its data."""
+"""The data type of each outcome type."""
 _DATA = {type_: msgspec.json.Decoder(kind) for type_, kind in OUTCOME_TYPES.items()}
 
 
 def data_of(type_: str, text: bytes | msgspec.Raw) -> Data:
-    """Return an outcome's data from its JSON.
+    """Return an outcome's data, decoded from JSON.
 
     Raises:
         KeyError: the type is unknown.
@@ -409,7 +410,7 @@ ATTEMPT_KINDS: tuple[AttemptKind, ...] = ("roll", "spin", "deal")
 def attempt_of(outcome: Outcome) -> int | None:
     """Return the number of an outcome's throw, spin or deal; None for other outcomes.
 
-    A table has only one kind of attempt, so the number identifies it.
+    The number identifies the attempt, because a table has only one kind.
     """
     kind = outcome.type.partition(".")[0]
     number = getattr(outcome.data, kind, None) if kind in ATTEMPT_KINDS else None
@@ -417,7 +418,7 @@ def attempt_of(outcome: Outcome) -> int | None:
 
 
 class DiceOut(NamedTuple):
-    """The state of a throw that is not called yet, for wagers made with the dice out (C34-MK-1b)."""
+    """The state of an uncalled throw, for late wagers (C34-MK-1b)."""
 
     confirmed: tuple[str, ...]
     """The ids of the wagers that both a dealer and a boxperson have confirmed."""
@@ -426,10 +427,11 @@ class DiceOut(NamedTuple):
 
 
 class Awaited(msgspec.Struct, frozen=True, kw_only=True):
-    """A throw, spin or deal that awaits a person's ruling or confirmation.
+    """A throw, spin or deal that needs a person's ruling or confirmation.
 
-    `reasons` say what is missing or contradictory, or why a No Roll or No Spin is proposed. `seen` is what
-    has been seen so far. `proposes` is what is called once a person accepts it. Neither names a covered card.
+    `reasons` say what is missing or contradictory, or why a No Roll or No Spin is proposed. `seen` is the
+    result as detected. `proposes` is the call that follows if a person accepts it. Neither names a card that
+    is still face down.
     """
 
     attempt: AttemptKind
@@ -441,14 +443,16 @@ class Awaited(msgspec.Struct, frozen=True, kw_only=True):
     may: tuple[str, ...] = ()
     """The rulings that are accepted now."""
     lacks: tuple[str, ...] = ()
-    """The positions of a deal for which staff must enter a card, because it was not read or not counted."""
+    """The positions of a deal for which staff must enter a card that was not read or not counted."""
     entered: tuple[tuple[str, str], ...] = ()
-    """The cards of a deal that a person entered and can still replace, each with its position; empty until
-    all positions have acted."""
+    """The cards that a person entered and can still replace, each with its position.
+
+    Empty until all positions have acted.
+    """
 
     @property
     def headline(self) -> str:
-        """Return a line for staff: `Roll 24 is under review (wall_unclear): enter set_dice or no_roll`."""
+        """A line for staff, such as `Roll 24 is under review (wall_unclear): enter set_dice or no_roll`."""
         codes = ", ".join(dict.fromkeys(reason.code for reason in self.reasons))
         because = f" ({codes})" if codes else ""
         status = f"proposed: {self.proposes}" if self.state == "proposed" else "under review"

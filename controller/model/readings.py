@@ -1,8 +1,8 @@
-"""Readings: one flat record for each observation by a sensor and each input by a person.
+"""Readings: the observations of sensors and the inputs of people, each as one flat record.
 
-`t` is in integer microseconds on the table's monotonic clock. Lengths are in millimetres and angles in
-degrees (positive counter-clockwise as seen from above). x runs from the left end wall to the right one, y
-from the stickperson's rail to the boxperson's. On the wire, `kind` names the type.
+`t` is in integer microseconds on the table's monotonic clock. Lengths are in mm. Angles are in degrees,
+positive counter-clockwise as seen from above. x runs from the left end wall to the right end wall, and y from
+the stickperson's rail to the boxperson's rail. On the wire, `kind` names the type.
 """
 
 from typing import Annotated, Literal
@@ -11,11 +11,11 @@ import msgspec
 from msgspec import Meta
 
 Microseconds = Annotated[int, Meta(ge=0, le=2**53)]
-"""At most 2**53 (285 years), the largest value that every JSON reader represents exactly."""
+"""At most 2**53 (285 years), the largest integer that every JSON parser represents exactly."""
 Millimetres = Annotated[float, Meta(ge=-1e6, le=1e6)]
-"""A length; no table is larger than a kilometre."""
+"""A length. No table is larger than a kilometre."""
 Sha256 = Annotated[str, Meta(pattern="^[0-9a-f]{64}$", min_length=64, max_length=64)]
-"""The SHA-256 of a file of pictures in hexadecimal digits, which is also the name of the file."""
+"""The SHA-256 of a picture file in hexadecimal digits, which is also the file's name."""
 Die = Literal[1, 2]
 Face = Literal[1, 2, 3, 4, 5, 6]
 Wall = Literal["left", "right", "front", "back"]
@@ -40,9 +40,9 @@ Surface = Literal[
 class Reading(
     msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True, gc=False
 ):
-    """The fields of every reading: its time, its device and, in a recording, when it arrived.
+    """The fields of every reading: the time, the device and, in a recording, the time of arrival.
 
-    Fields are plain values and tuples of them, so no reading is part of a reference cycle (`gc=False`).
+    All fields are plain values or tuples of them, so no reading is in a reference cycle (`gc=False`).
     """
 
     t: Microseconds
@@ -53,8 +53,8 @@ class Reading(
 class DieReleased(Reading, frozen=True, kw_only=True, tag_field="kind", tag="die_released"):
     """A die leaves the shooter's hand.
 
-    With `in_flight`, the die had already left the hand out of the camera's view. Its position is then where
-    the camera first saw it and does not show where the shooter stands.
+    With `in_flight`, the die left the hand outside the camera's view. The position is then where the camera
+    first detected the die, and does not show where the shooter stands.
     """
 
     die: Die
@@ -66,8 +66,8 @@ class DieReleased(Reading, frozen=True, kw_only=True, tag_field="kind", tag="die
 class DieAt(Reading, frozen=True, kw_only=True, tag_field="kind", tag="die_at"):
     """A point of a die's track: the die's centre in one camera frame.
 
-    `error_mm` is the point's standard error perpendicular to the walls that dice must hit. Without it, the
-    table's setting applies.
+    `error_mm` is the point's standard error perpendicular to the walls that dice must hit. The default is the
+    table's setting.
     """
 
     die: Die
@@ -77,10 +77,10 @@ class DieAt(Reading, frozen=True, kw_only=True, tag_field="kind", tag="die_at"):
 
 
 class DieRest(Reading, frozen=True, kw_only=True, tag_field="kind", tag="die_rest"):
-    """A die at rest: the face that is up (None if no single face is), and what the die lies on.
+    """A die at rest, with the face that is up (None if no single face is) and the surface that it lies on.
 
-    `resting_sides` are the faces that rest on chips or another object; empty if the die is flat. `pictures`
-    is the SHA-256 of the file with the camera's pictures, which the judge does not read.
+    `resting_sides` are the faces that lie on chips or another object; empty if the die is flat. `pictures` is
+    the SHA-256 of the camera's picture file, which the judge does not read.
     """
 
     die: Die
@@ -101,7 +101,7 @@ class DieOffTable(Reading, frozen=True, kw_only=True, tag_field="kind", tag="die
 
 
 class DieLost(Reading, frozen=True, kw_only=True, tag_field="kind", tag="die_lost"):
-    """The camera lost sight of a die; `pictures` is the SHA-256 of the file with its last pictures."""
+    """The camera lost a die. `pictures` is the SHA-256 of the file with the last pictures of the die."""
 
     die: Die
     pictures: Sha256 | None = None
@@ -115,7 +115,7 @@ class DieContact(Reading, frozen=True, kw_only=True, tag_field="kind", tag="die_
 
 
 class WallImpact(Reading, frozen=True, kw_only=True, tag_field="kind", tag="wall_impact"):
-    """An impact on a wall: its position along the wall (y on the end walls, x on the others).
+    """An impact on a wall. `pos_mm` is the position along the wall: y on the end walls, x on the others.
 
     `peak` is the peak amplitude in counts of the sensor's converter.
     """
@@ -126,7 +126,7 @@ class WallImpact(Reading, frozen=True, kw_only=True, tag_field="kind", tag="wall
 
 
 class BallBeam(Reading, frozen=True, kw_only=True, tag_field="kind", tag="ball_beam"):
-    """The ball interrupted the track beam with this number."""
+    """The ball interrupted the track beam with number `beam`."""
 
     beam: Annotated[int, Meta(ge=0, le=255)]
 
@@ -136,17 +136,17 @@ class BallDrop(Reading, frozen=True, kw_only=True, tag_field="kind", tag="ball_d
 
 
 class BallOut(Reading, frozen=True, kw_only=True, tag_field="kind", tag="ball_out"):
-    """The ball was seen outside the wheel."""
+    """The ball was detected outside the wheel."""
 
 
 class RotorIndex(Reading, frozen=True, kw_only=True, tag_field="kind", tag="rotor_index"):
-    """The rotor's mark passed the index sensor in this direction."""
+    """The rotor's mark passed the index sensor."""
 
     direction: Turning
 
 
 class PocketBall(Reading, frozen=True, kw_only=True, tag_field="kind", tag="pocket_ball"):
-    """The pocket reader detected the ball in a pocket that passed under it."""
+    """The pocket reader detected the ball in a pocket."""
 
 
 class ForeignObject(Reading, frozen=True, kw_only=True, tag_field="kind", tag="foreign_object"):
@@ -158,12 +158,12 @@ class ForeignObject(Reading, frozen=True, kw_only=True, tag_field="kind", tag="f
 class WheelStatus(Reading, frozen=True, kw_only=True, tag_field="kind", tag="wheel_status"):
     """A smart wheel's report of its state, as an SS2 wheel sends it.
 
-    `state`: 1 before the game, 2 place bets, 3 ball in rim, 4 no more bets, 5 winning number, 6 closed, 7 no
-    ball in the track. `spin` is the wheel's own count. `number` is its last winning number: until state 5,
-    the number of the previous game. `flags` is the sum of: 1 ball not sensed, 2 ball runs with the rotor, 4
-    component fault, 8 launch failed. `direction` is the direction of the rotor. `announced` is a winning
-    number that the wheel reported on a separate line before this report. `unheard_ms` is how long the wheel
-    had been silent before the report, if that was too long.
+    `state` is 1 before the game, 2 place bets, 3 ball in rim, 4 no more bets, 5 winning number, 6 closed, or
+    7 no ball in the track. `spin` is the wheel's count. `number` is the last winning number, which is the
+    previous game's number until state 5. `flags` is the sum of 1 for a ball that is not detected, 2 for a
+    ball that runs with the rotor, 4 for a component fault, and 8 for a failed launch. `direction` is the
+    direction of the rotor. `announced` is a winning number that the wheel sent on a separate line before this
+    report. `unheard_ms` is the silence before the report, if it was too long.
     """
 
     state: Annotated[int, Meta(ge=0, le=255)]
@@ -177,7 +177,7 @@ class WheelStatus(Reading, frozen=True, kw_only=True, tag_field="kind", tag="whe
 
 
 class Card(Reading, frozen=True, kw_only=True, tag_field="kind", tag="card"):
-    """A card left the shoe; rank or suit is None if it could not be read."""
+    """A card left the shoe. The rank or the suit is None if it was not read."""
 
     rank: str | int | None = None
     suit: Literal["c", "d", "h", "s"] | None = None
@@ -213,9 +213,9 @@ class Switch(Reading, frozen=True, kw_only=True, tag_field="kind", tag="switch")
 
 
 class Input(Reading, frozen=True, kw_only=True, tag_field="kind", tag="input"):
-    """A person's input at a console; `by` is the role, `who` the person if known.
+    """A person's input at a console. `by` is the role, and `who` the person, if known.
 
-    The arguments are not validated here: the game machines refuse impossible ones.
+    The arguments are not validated here. The game machines refuse impossible arguments.
     """
 
     name: str
@@ -258,7 +258,7 @@ AnyReading = (
 
 
 def names_card(reading: AnyReading | Reading) -> bool:
-    """Return whether a reading reveals a card, which nobody may see before every position has acted."""
+    """Return whether a reading reveals a card. Nobody may see it until all positions have acted."""
     return isinstance(reading, Card) or (isinstance(reading, Input) and reading.name == "set_card")
 
 

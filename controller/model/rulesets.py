@@ -1,8 +1,8 @@
 """Rule sets: the rule documents as settings of the judges and the game machines.
 
-These are plain frozen dataclasses, so that the core needs no configuration library. `controller.settings`
-loads them from `config/rulesets/*.yaml`, where a comment at each value states the id of its rule or its
-reason. The defaults are those of the contract.
+Rule sets are frozen dataclasses, so the core needs no configuration library. `controller.settings` loads them
+from `config/rulesets/*.yaml`, where a comment at each value states its rule or its reason. The defaults are
+those of the contract.
 """
 
 from collections.abc import Mapping
@@ -19,7 +19,7 @@ Cents = Annotated[int, Ge(0), Le(10**6)]
 NonEmpty = Annotated[str, MinLen(1)]
 
 Calls = Literal["automatic", "confirm"]
-"""Who makes the calls: the controller if the readings are certain, or a person who confirms its proposal."""
+"""Who makes the calls: the controller, or a person who confirms the controller's proposals."""
 
 ThrowCause = Literal[
     "not_simultaneous",
@@ -42,7 +42,7 @@ ThrowCause = Literal[
     "power_lost",
     "unruled",
 ]
-"""The causes of a No Roll or a review; a rule set names the rule behind each."""
+"""The causes of a No Roll or a review. A rule set names the rule for each cause."""
 
 SpinCause = Literal[
     "same_direction",
@@ -58,7 +58,7 @@ SpinCause = Literal[
     "power_lost",
     "unruled",
 ]
-"""The causes of a No Spin or a review; a rule set names the rule behind each."""
+"""The causes of a No Spin or a review. A rule set names the rule for each cause."""
 
 DealCause = Literal[
     "wrong_count",
@@ -73,7 +73,7 @@ DealCause = Literal[
     "power_lost",
     "unruled",
 ]
-"""The causes of a void deal or a review; a rule set names the rule behind each."""
+"""The causes of a void deal or a review. A rule set names the rule for each cause."""
 
 THROW_CAUSES: tuple[str, ...] = get_args(ThrowCause)
 SPIN_CAUSES: tuple[str, ...] = get_args(SpinCause)
@@ -85,59 +85,64 @@ class SensorErrors:
     """The errors of a table's dice sensors, as one standard deviation unless stated otherwise."""
 
     track_noise_mm: Positive = 2.0
-    """Error of one track point, along x and along y."""
+    """The error of a track point, along x and along y."""
     impact_position_mm: Positive = 25.0
-    """Error of an impact's position along its wall."""
+    """The error of an impact's position along its wall."""
     impact_delay_ms: tuple[NotNegative, NotNegative] = (0.5, 2.0)
-    """Minimum and maximum delay of an impact's time after the actual hit."""
+    """The minimum and maximum delay of an impact's time after the hit."""
     ringing_ms: NotNegative = 12.0
-    """A second impact at the same sensor within this time may be the ringing of the first."""
+    """A second impact at a sensor within this time may be the ringing of the first."""
     frame_ms: Positive = 11.1
-    """Time between camera frames."""
+    """The time between camera frames."""
     hit_counts_per_m_s: Positive = 300.0
-    """An impact's peak (counts) per m/s of change in the die's velocity, until it is learned from hits."""
+    """An impact's peak, in counts per m/s of change in the die's velocity, before it is learned from hits."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ThrowRules:
-    """When a throw of two dice counts."""
+    """The rules by which a throw of two dice counts."""
 
     wall: Literal["end", "far", "any"]
     """The wall that the dice must hit: an end wall, the wall farthest from the shooter, or any wall."""
     far_wall_required: bool = False
-    """With `wall: end`, whether the far end is required (!34-11). If it is, a hit on the near end does not
-    count; otherwise it causes a notice."""
+    """With `wall: end`, whether the far end wall is required (!34-11).
+
+    If it is, a hit on the near end wall does not count. Otherwise, such a hit causes a notice.
+    """
     missed_wall: Literal["no_roll", "warn"] = "no_roll"
-    """The result if a die misses the wall: a No Roll at once, or a warning first (CV1-SHOOT-4)."""
+    """The result if a die misses the wall: an immediate No Roll, or first a warning (CV1-SHOOT-4)."""
     warnings: Annotated[int, Ge(0)] = 0
-    """With `missed_wall: warn`, how many warnings a shooter gets before a throw without any hit is void."""
+    """With `missed_wall: warn`, the number of warnings to a shooter before a throw without a hit is void."""
     objects: Literal["ignore", "cards_only"] = "ignore"
-    """Contact with objects on the table: never a cause (C34-INV-3), or allowed only with cards
-    (H-LEGAL-3)."""
+    """How contact with objects on the table is treated.
+
+    It is never a cause (`ignore`, C34-INV-3), or is allowed only with cards (`cards_only`, H-LEGAL-3).
+    """
     loose_chips: Literal["review", "no_roll", "ignore"] = "review"
-    """With `objects: cards_only`, the result if a die touches loose chips or rests on them (!H-14)."""
+    """With `objects: cards_only`, the result if a die touches or rests on loose chips (!H-14)."""
     aslant: Literal["no_roll", "review"] = "no_roll"
-    """The result if a die is stacked or cocked: a No Roll at once, or a review (!H-15)."""
+    """The result if a die is stacked or cocked: an immediate No Roll, or a review (!H-15)."""
     simultaneous_ms: Positive = 150.0
-    """Dice released within this time of each other count as leaving the hand together."""
+    """Dice released within this time of each other leave the hand together."""
     parted: Literal["no_roll", "notice"] = "no_roll"
-    """The result if the dice do not leave the hand together: a No Roll, or a notice (H-ROLL-1 does not
-    require them to)."""
+    """The result if the dice do not leave the hand together: a No Roll, or a notice.
+
+    H-ROLL-1 does not require the dice to leave the hand together.
+    """
     stagger_notice_ms: NotNegative = 50.0
     """Releases at least this far apart in time cause a notice."""
     settle_timeout_s: Positive = 8.0
-    """Maximum time from a throw's first release to its decision."""
+    """The maximum time from a throw's first release to its decision."""
     call_hold_ms: NotNegative = 250.0
-    """How long an automatic call is held, so that a spoken No Roll still counts."""
+    """The time for which an automatic call is held, so that a spoken No Roll still counts."""
     unwatched_ms: Positive = 500.0
-    """A die out of sight for longer may have left the table or been turned, which takes a hand about this
-    long."""
+    """A die out of sight for longer may have left the table or been turned by hand."""
     min_confidence: Share = 0.6
-    """A face with a confidence below this does not count."""
+    """The minimum confidence of a face that counts."""
     faces_by: Literal["boxperson", "dealer"] = "dealer"
-    """Who decides the faces (`set_dice`): the boxperson, or the dealer if the table has no boxperson."""
+    """The role that decides the faces (`set_dice`). A table without a boxperson uses `dealer`."""
     causes: Mapping[str, NonEmpty] = field(default_factory=dict)
-    """The id of the rule behind each cause of a No Roll or a review, by the code of the cause."""
+    """The id of the rule for each cause of a No Roll or a review, by the code of the cause."""
     sensors: SensorErrors = field(default_factory=SensorErrors)
 
 
@@ -150,116 +155,121 @@ class CrapsRules:
     run_out: bool = True
     """Whether a previous shooter may throw without a line bet to decide Come bets (C34-CONT-2b)."""
     line_bet: Literal["notice", "refuse"] = "notice"
-    """The result of a come-out roll whose shooter is known to have no line bet: a notice, or a review if it
-    would count. Dice that have left the hand have been thrown; only a person can refuse them."""
+    """The result of a come-out roll whose shooter is known to have no line bet.
+
+    The roll causes a notice or, with `refuse` and if it would count, goes to review. Only a person can refuse
+    dice that have already been thrown.
+    """
     line_bet_rule: NonEmpty = "C34-DICE-4"
     """The rule that requires the shooter's line bet."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HighRollerRules:
-    """A High Roller table's rules for cards, money, the button and the rolls. Amounts are in cents."""
+    """A High Roller table's rules on cards, money, the button and the rolls. Amounts are in cents."""
 
     card_cents: Count = 100
-    """The price of a card, the same for every card in a game (H-BET-1, !H-18)."""
+    """The price of every card in a game (H-BET-1, !H-18)."""
     cards_per_player: Count = 150
-    """Maximum number of cards that a player may buy per game (H-CAP-1)."""
+    """The maximum number of cards that a player may buy per game (H-CAP-1)."""
     decks: Annotated[int, Ge(4), Le(10)] = 10
-    """Decks in the shoe, 44 cards each (H-EQ-1, !H-8)."""
+    """The number of decks in the shoe, with 44 cards each (H-EQ-1, !H-8)."""
     rake_percent: Annotated[int, Ge(0), Le(100)] = 10
-    """The rake, in percent of the gross (H-MONEY-1, !H-5)."""
+    """The rake, as a percentage of the gross (H-MONEY-1, !H-5)."""
     bonus_most_cents: Cents = 200
-    """Maximum amount that a game may pay into the Bonus Pot (H-MONEY-1)."""
+    """The maximum amount that a game may pay into the Bonus Pot (H-MONEY-1)."""
     bonus_take_cents: Cents = 200
-    """What a game pays into the Bonus Pot unless a different amount is entered before the roll (!H-6)."""
+    """The amount that a game pays into the Bonus Pot if no other is entered before the roll (!H-6)."""
     rake_above_bonus_cents: Cents | None = None
-    """By how much the rake must exceed the amount for the Bonus Pot; None for no such requirement (!H-6)."""
+    """The minimum difference between the rake and the Bonus Pot's amount; None for no minimum (!H-6)."""
     bonus_share_joins: Literal["before", "after"] = "before"
-    """Whether a game's amount goes into the Bonus Pot before the pot is paid, or starts the next pot
-    (!H-12)."""
+    """Whether a game's amount is added to the Bonus Pot before or after the pot is paid (!H-12)."""
     wins_for_bonus: Count = 3
-    """Wins in a row that win the Bonus Pot (H-BONUS-1)."""
+    """The number of wins in a row that wins the Bonus Pot (H-BONUS-1)."""
     button_to: Literal["highest", "lowest"] = "highest"
-    """Which card of the draw wins the button (!H-9)."""
+    """The card of the draw that wins the button (!H-9)."""
     button_without_cards: Literal["throws", "passes"] = "throws"
-    """Who throws the elimination roll if the player with the button has no cards: that player, or the next
-    one with cards (!H-16)."""
+    """Who throws the elimination roll if the player with the button has no cards (!H-16).
+
+    That player throws (`throws`), or the next player with cards does (`passes`).
+    """
     lone_match: Literal["wins", "rolls"] = "wins"
-    """Whether the only matching player has won, or must still roll (!H-2)."""
+    """Whether a player who is the only one to match wins immediately or must still roll (!H-2)."""
     roll_order: Literal["most_cards", "button"] = "most_cards"
-    """Who begins the roll-off: the player with the most matching cards (ties in order from the button), or
-    the button (!H-4)."""
+    """Who begins the roll-off (!H-4).
+
+    The player with the most matching cards begins, with ties in order from the button, or the button begins.
+    """
     ties_roll: Literal["once", "per_card"] = "once"
-    """How many times each tied player rolls again: once, or once for each matching card (!H-3)."""
+    """How many times each tied player rolls again: once, or once per matching card (!H-3)."""
     no_match: Literal["roll_again", "void_game"] = "roll_again"
-    """What happens after an elimination throw that nobody matches (!H-1)."""
+    """The result of an elimination throw that nobody matches (!H-1)."""
     rolls_may_be_left_out: bool = True
     """Whether a player with several matching cards may skip a roll (!H-17)."""
     leaver: Literal["dealer_rolls", "void_game"] = "dealer_rolls"
-    """What happens to the game when a player with cards leaves (!H-19)."""
+    """The effect on the game when a player with cards leaves (!H-19)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DealRules:
-    """How three cards are dealt to each position, and when the deal counts."""
+    """The rules by which three cards are dealt to each position, and by which the deal counts."""
 
     order: Literal["rotation", "stacks"] = "rotation"
     """The order of dealing if the shoe reports no positions: one card each in turn, or three at once."""
     positions_per_player: Literal[1, 2] = 2
-    """Whether one player may play two adjacent positions (T-DEAL-1d)."""
+    """The number of adjacent positions that one player may play (T-DEAL-1d)."""
     reconcile_from: Literal["right", "left"] = "right"
     """The side of the dealer from which the hands are reconciled (T-DEAL-7)."""
     equal_hands: Literal["push", "dealer_wins"] = "push"
     """The result of Ante and Play if the dealer plays and has an equal hand (!T-3)."""
     deal_timeout_s: Positive = 120.0
-    """A deal with cards missing is decided this long after its last card."""
+    """A deal with missing cards is decided this long after its last card."""
     act_timeout_s: Positive = 300.0
-    """A deal with a play or fold missing goes to review this long after its last card."""
+    """A deal with a missing play or fold goes to review this long after its last card."""
     call_hold_ms: NotNegative = 250.0
-    """How long an automatic call is held."""
+    """The time for which an automatic call is held."""
     causes: Mapping[str, NonEmpty] = field(default_factory=dict)
-    """The id of the rule behind each cause of a void deal or a review, by the code of the cause."""
+    """The id of the rule for each cause of a void deal or a review, by the code of the cause."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpinRules:
-    """When a spin of the ball counts."""
+    """The rules by which a spin of the ball counts."""
 
     min_revolutions: Positive = 4.0
     """The number of full revolutions in the track that a valid spin requires (R-SPIN-2)."""
     revolutions: Literal["counted", "trusted_wheel"] = "counted"
-    """Whether revolutions are counted by the table's own beams, or a smart wheel is trusted to count them."""
+    """Whether the table's beams count the revolutions, or a smart wheel is trusted to count them."""
     no_more_bets_lead_s: NotNegative = 3.0
-    """How long before the predicted drop No More Bets is called (R-SPIN-3)."""
+    """The time from the call of No More Bets to the predicted drop (R-SPIN-3)."""
     late_close: Literal["valid", "review", "void"] = "review"
-    """The result of a spin whose bets were still open at the drop."""
+    """The result of a spin during which betting was still open at the drop."""
     pocket_reads: Count = 3
-    """The number of agreeing pocket readings, each on a different rotor turn, that prove the number."""
+    """The number of agreeing pocket readings, on different rotor turns, that prove the number."""
     turns_without_read: Count = 5
-    """The ball counts as out after this many rotor turns without a pocket reading since the drop."""
+    """The ball is out after this many rotor turns since the drop without a pocket reading."""
     object_before_launch_s: NotNegative = 1.0
-    """An object that a sensor sees or a person enters up to this long before the first beam pulse belongs to
-    the spin."""
+    """An object detected or entered up to this long before the first beam pulse belongs to the spin."""
     call_hold_ms: NotNegative = 250.0
-    """How long an automatic call is held."""
+    """The time for which an automatic call is held."""
     value_chip_colours: tuple[NonEmpty, ...] = ()
-    """The colours of the house's value chips, which can't be sold as a player's own chips (R-PLACE-2)."""
+    """The colours of the house's value chips, which can't be sold to players (R-PLACE-2)."""
     causes: Mapping[str, NonEmpty] = field(default_factory=dict)
-    """The id of the rule behind each cause of a No Spin or a review, by the code of the cause."""
+    """The id of the rule for each cause of a No Spin or a review, by the code of the cause."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RuleSet:
-    """The rules of one document; `name` is used with `--rules`, in logs, tables and outcomes."""
+    """The rules of one document. `name` is used with `--rules` and in logs, table files and outcomes."""
 
     name: NonEmpty
     title: NonEmpty
     game: NonEmpty
-    """The document's game, one of those in `controller.games.registry`."""
+    """The document's game, as named in `controller.games.registry`."""
     throw: ThrowRules | None = None
     craps: CrapsRules | None = None
     spin: SpinRules | None = None
     high_roller: HighRollerRules | None = None
     deal: DealRules | None = None
     max_lateness_ms: NotNegative = 120.0
-    """How long after its own time a reading may arrive and still count."""
+    """The maximum delay of a reading's arrival after its time. A later reading is not used."""

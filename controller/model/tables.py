@@ -1,6 +1,6 @@
-"""A table's settings: its geometry, its devices and its rules.
+"""The settings of a table: its geometry, its devices and its rules.
 
-`controller.settings.tables` loads them from one file in `config/tables`.
+`controller.settings.tables` loads them from a file in `config/tables`.
 """
 
 import re
@@ -15,17 +15,17 @@ from controller.model.readings import Wall
 from controller.model.rulesets import Calls, RuleSet
 
 KeyPath = tuple[str | int, ...]
-"""The path of a value in a document: keys, and positions in lists."""
+"""The path of a value in a document, as keys and list positions."""
 Setting = float | tuple[float, ...] | tuple[tuple[float, ...], ...] | Mapping[str, tuple[float, ...]]
 """A value written by a calibration: a number, a list of numbers, rows of numbers, or a section of lists."""
 
 
 LOCAL_HOSTS = frozenset({"localhost", "127.0.0.1", "::1"})
-"""The host names of a broker on this machine, which needs no TLS."""
+"""The names of this machine as a broker's host. Such a broker needs no TLS."""
 PUBLIC_KEY = re.compile(r"[0-9a-f]{64}")
 """An Ed25519 public key in hexadecimal digits."""
 TABLE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
-"""A table's name, which is also a topic level, a client id and a certificate's common name."""
+"""A table's name. It is also a topic level, a client id and a certificate's common name."""
 
 NonEmpty = Annotated[str, MinLen(1)]
 Seconds = Annotated[float, Gt(0)]
@@ -35,12 +35,12 @@ PublishRoute = Literal["embedded", "mqtt", "socket"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TlsSettings:
-    """The three PEM files for TLS 1.3 with a certificate on each side."""
+    """The three PEM files for TLS 1.3 with certificates on both sides."""
 
     ca: NonEmpty
     """The certificate of the authority that signed the broker's certificate."""
     certificate: NonEmpty
-    """This table's certificate; its common name is the table's name."""
+    """This table's certificate. Its common name is the table's name."""
     key: NonEmpty
     """The private key of `certificate`."""
 
@@ -53,32 +53,31 @@ class MqttSettings:
     """The broker's address. An IP address or a name in the hosts file needs no name server."""
     port: Port = 8883
     tls: TlsSettings | None = None
-    """Required unless the broker is on this machine."""
+    """The TLS files. Required unless the broker is on this machine."""
     prefix: NonEmpty = "tables"
-    """The first part of every topic."""
+    """The first level of every topic."""
     keepalive_s: Annotated[int, Ge(1), Le(3600)] = 10
-    """The MQTT keep-alive time: without a message from the broker for this long, the connection counts as
-    lost."""
+    """The MQTT keep-alive time. After this time without a message from the broker, the connection is lost."""
     session_expiry_s: Annotated[int, Ge(60), Le(2**32 - 2)] = 86_400
-    """How long the broker keeps answers for a table that is offline."""
+    """The time for which the broker keeps answers for a table that is offline."""
     engine_key: NonEmpty | None = None
-    """The settlement engine's public key (`tablectl settlement key`); if left out, the first key received."""
+    """The settlement engine's public key (`tablectl settlement key`). By default, the first key received."""
     timeout_s: Seconds = 5.0
-    """The timeout of each step of connecting, and of each publish."""
+    """The timeout of each step of a connection, and of each publish."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EmbeddedSettings:
-    """The settlement engine in the controller's own process."""
+    """The settlement engine in the controller's process."""
 
     database: NonEmpty | None = None
-    """The URL of its database; if left out, the SQLite file `settlement.db` next to the journal."""
+    """The URL of the database. The default is the SQLite file `settlement.db` next to the journal."""
     api_port: Port | None = None
-    """The port of its HTTP API on this machine; if left out, there is no API and so no bets can be made."""
+    """The port of the HTTP API on this machine. Without it, there is no API and no bets can be made."""
     word_wait_s: Seconds = 0.6
-    """How long a bet waits for the table's statement that bets are open before the bet is refused."""
+    """The time for which a bet waits for the table's statement that betting is open. It is then refused."""
     malfunction: Literal["stand", "refund"] = "stand"
-    """What happens to the bets of a No Roll or No Spin that the equipment caused."""
+    """The treatment of the bets of a No Roll or No Spin that the equipment caused."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,38 +85,46 @@ class PublishSettings:
     """Where outcomes are sent, and how long play continues without acknowledgement."""
 
     to: PublishRoute | None = None
-    """A settlement engine in this process, one behind a broker, or one that polls the control socket. If left
-    out, the engine in this process is used; if that is not installed, the table reports that no bets are
-    settled."""
+    """The settlement engine: one in this process, behind a broker, or polling the control socket.
+
+    The default is an engine in this process. If it is not installed, the table reports that no bets are
+    settled.
+    """
     embedded: EmbeddedSettings = field(default_factory=EmbeddedSettings)
     mqtt: MqttSettings | None = None
     max_in_flight: Annotated[int, Ge(1), Le(1000)] = 20
-    """Maximum number of outcomes that may be sent but not yet acknowledged."""
+    """The maximum number of outcomes that are sent but not yet acknowledged."""
     max_unacknowledged: Annotated[int, Ge(1)] | None = None
-    """With more unacknowledged outcomes than this, the table locks; if left out, there is no limit."""
+    """The table locks if there are more unacknowledged outcomes. The default is no limit."""
     max_silence_s: Seconds = 120.0
-    """An outcome that waits this long while nothing is acknowledged raises a fault."""
+    """An outcome raises a fault if it waits this long while nothing is acknowledged."""
     retry_s: Seconds = 5.0
-    """The delay before outcomes are sent again for the first time; it doubles each time. Outcomes that a lost
-    connection may have dropped are sent again at once."""
+    """The delay before outcomes are sent again for the first time. It doubles each time.
+
+    Outcomes that a lost connection may have dropped are sent again without delay.
+    """
     retry_most_s: Seconds = 60.0
-    """Maximum delay before outcomes are sent again."""
+    """The maximum delay before outcomes are sent again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetentionSettings:
-    """How long the journal keeps contents that its chain does not need: forever if a value is left out."""
+    """How long the journal keeps contents that its chain does not need. The default is forever."""
 
     evidence_days: Annotated[int, Ge(90)] | None = None
-    """Days to keep the readings behind each outcome. Records of the controlling computer must be kept for 90
-    days (NY 5319.60(b))."""
+    """Days to keep the readings behind each outcome.
+
+    Records of the controlling computer must be kept for 90 days (NY 5319.60(b)).
+    """
     outcomes_days: Annotated[int, Ge(365)] | None = None
-    """Days to keep the contents of the outcomes. The subject of a dispute must be kept for a year
-    (NJ 13:69E-1.31(b))."""
+    """Days to keep the contents of the outcomes.
+
+    The subject of a dispute must be kept for a year (NJ 13:69E-1.31(b)).
+    """
 
     @property
     def keeps_all(self) -> bool:
-        """Return whether nothing is ever deleted."""
+        """Whether nothing is ever deleted."""
         return self.evidence_days is None and self.outcomes_days is None
 
 
@@ -140,7 +147,7 @@ DeviceReading = Literal[
     "switch",
     "input",
 ]
-"""The kinds of reading for which a device can be configured; every device also reports its own health."""
+"""The kinds of reading for which a device can be configured. All devices also report their health."""
 
 OnOpen = Literal["lock", "note"]
 """The effect of a switch that opens: it locks the table, or is only recorded."""
@@ -148,25 +155,25 @@ OnOpen = Literal["lock", "note"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeclaredDevice:
-    """A device in a table file. While it is offline, its `reads` count as missing."""
+    """A device in a table file. While the device is offline, its `reads` count as missing."""
 
     reads: tuple[DeviceReading, ...] = ()
-    """The kinds of reading that it sends; empty for a device that only sends other devices' readings."""
+    """The kinds of reading that the device sends. Empty if it sends only other devices' readings."""
     wall: Wall | None = None
     """The wall of a wall sensor."""
     switches: tuple[str, ...] | None = None
-    """The names of its switches; None if its settings don't list them."""
+    """The names of the device's switches; None if its settings don't list them."""
     type: str = ""
-    """The kind of hardware; empty if its readings are sent by another device or come from elsewhere."""
+    """The kind of hardware. Empty if the readings come from another device or from elsewhere."""
     settings: object | None = None
-    """The settings of its type; None if the table was loaded without its hardware."""
+    """The settings for this type; None if the table was loaded without its hardware."""
 
 
 class ReportedDevice(NamedTuple):
-    """A device of the table whose readings a piece of hardware sends: the hardware itself, or another device.
+    """A device of the table whose readings are sent by a piece of hardware or by another device.
 
-    `at` is the key that names the device in the hardware's settings. `kinds`, `wall` and `switches` are what
-    those settings say about it; None if they say nothing.
+    `at` is the key of the device's name in the hardware's settings. `kinds`, `wall` and `switches` are as
+    stated in those settings, or None.
     """
 
     at: KeyPath
@@ -177,7 +184,7 @@ class ReportedDevice(NamedTuple):
 
 
 class Claim(NamedTuple):
-    """A resource that two devices can't share, such as a port, a name or a line of a GPIO chip."""
+    """A resource that two devices can't share, such as a port, a name or a GPIO line."""
 
     at: KeyPath
     what: str
@@ -185,7 +192,7 @@ class Claim(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableSettings:
-    """One table. `rules` is its rule set with the table's own thresholds already applied."""
+    """One table. `rules` is the rule set with the table's thresholds applied."""
 
     table: str
     rules: RuleSet

@@ -1,4 +1,4 @@
-"""Verdicts: the judge's decision on one attempt, with its reasons and the readings on which it is based."""
+"""Verdicts: the judges' decisions on attempts, with the reasons and the readings behind them."""
 
 from enum import StrEnum
 from typing import Literal
@@ -9,7 +9,7 @@ from controller.model.readings import Reading
 
 
 class Ruling(StrEnum):
-    """The three possible rulings. An attempt that the readings leave in doubt goes to review."""
+    """The possible rulings. An attempt that the readings do not decide goes to review."""
 
     VALID = "valid"
     VOID = "void"
@@ -17,10 +17,10 @@ class Ruling(StrEnum):
 
 
 class Reason(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One cause of a No Roll, a No Spin, a void deal or a review.
+    """A cause of a No Roll, a No Spin, a void deal or a review.
 
-    `code` is the contract's code (such as `no_wall_hit`). `rule` is the id in the rule catalogue. `seen`
-    describes what was seen, with measured values. `die` is the die concerned (None for the throw as a whole).
+    `code` is the contract's code, such as `no_wall_hit`. `rule` is the id in the rule catalogue. `seen`
+    describes what was detected, with measured values. `die` is the die concerned; None for the whole throw.
     """
 
     code: str
@@ -30,7 +30,7 @@ class Reason(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Notice(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A remark on an attempt that still counts: a near-wall hit, a late close, a warning."""
+    """A remark on an attempt that still counts, such as a near-wall hit, a late close or a warning."""
 
     code: str
     seen: str
@@ -41,9 +41,9 @@ class Notice(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 class ThrowVerdict(msgspec.Struct, frozen=True, kw_only=True):
     """The judge's verdict on a throw.
 
-    `dice` are the faces in die order if both are certain enough to propose; a VALID verdict always has them.
-    `warning` is set if the throw counts with a warning. `sentence` states the verdict in one line. `evidence`
-    are the readings on which it is based, in time order.
+    `dice` are the faces in die order, if both are certain enough to propose. A VALID verdict always has them.
+    `warning` is true if the throw counts with a warning. `sentence` states the verdict in one line.
+    `evidence` are the readings behind the verdict, in time order.
     """
 
     ruling: Ruling
@@ -58,10 +58,10 @@ class ThrowVerdict(msgspec.Struct, frozen=True, kw_only=True):
 class SpinVerdict(msgspec.Struct, frozen=True, kw_only=True):
     """The judge's verdict on a spin.
 
-    `number` is the pocket if it is certain. `revolutions` are those that the ball provably made in the track;
-    the true number lies between `revolutions_from` and `revolutions_to`, because the start may be unseen.
-    `grade` is `wheel` if the verdict is based on a smart wheel's report alone. The other fields are as for a
-    throw.
+    `number` is the pocket, if certain. `revolutions` is the number that the ball is proved to have made in
+    the track. The true number is between `revolutions_from` and `revolutions_to`, because the start may be
+    missed. `grade` is `wheel` if the verdict is based only on a smart wheel's report. The other fields are as
+    for a throw.
     """
 
     ruling: Ruling
@@ -77,7 +77,7 @@ class SpinVerdict(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Dealt(msgspec.Struct, frozen=True, kw_only=True):
-    """A complete deal: the three cards (such as `Qh`) of each position and the dealer, and the folds."""
+    """A complete deal: the three cards of each position and of the dealer, such as `Qh`, and the folds."""
 
     hands: dict[str, tuple[str, ...]]
     dealer: tuple[str, ...]
@@ -87,9 +87,9 @@ class Dealt(msgspec.Struct, frozen=True, kw_only=True):
 class DealVerdict(msgspec.Struct, frozen=True, kw_only=True):
     """The judge's verdict on a deal.
 
-    `seats` are the positions dealt to. `dealt` is the complete deal, once every card is known and every
-    position has acted. `evidence` are the readings on which the verdict is based; until every position has
-    acted, readings that name a card are left out.
+    `seats` are the positions dealt in. `dealt` is the complete deal, after all cards are known and all
+    positions have acted. `evidence` are the readings behind the verdict. Readings that name a card are left
+    out until all positions have acted.
     """
 
     ruling: Ruling
