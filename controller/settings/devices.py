@@ -1,7 +1,7 @@
-"""The devices in a table file: the readings that each supplies, and the settings of its kind of hardware.
+"""The devices in a table file, with the readings that they send and their hardware settings.
 
-The kinds of hardware are passed as an argument, so that this package imports no driver. Without them, only
-`type`, `reads` and `wall` of each device are read.
+The kinds of hardware are an argument, so this package imports no driver. Without them, only the `type`,
+`reads` and `wall` of each device are read.
 """
 
 from collections.abc import Iterable, Mapping
@@ -17,7 +17,7 @@ from controller.settings.yaml_text import Document, Value
 
 
 class DeviceMistake(NamedTuple):
-    """A mistake in a device's settings; `at` is the key path within the device."""
+    """A mistake in a device's settings. `at` is the key path within the device."""
 
     at: KeyPath
     found: str
@@ -26,11 +26,11 @@ class DeviceMistake(NamedTuple):
 
 
 class DeviceKind(Protocol):
-    """What a table file's loader needs to know about a kind of hardware."""
+    """The properties of a kind of hardware that a table file's loader uses."""
 
     @property
     def settings(self) -> type:
-        """The dataclass of its settings."""
+        """The dataclass of the hardware's settings."""
 
     def reported_devices(self, name: str, settings: object) -> Iterable[ReportedDevice]:
         """Return the devices of the table whose readings the device `name` sends."""
@@ -39,7 +39,7 @@ class DeviceKind(Protocol):
         """Return the resources that no other device may use, such as a port or a line."""
 
     def mistakes(self, settings: object, folder: Path) -> Iterable[DeviceMistake]:
-        """Return the mistakes in its settings on this machine; `folder` is the table file's folder."""
+        """Return the mistakes in the settings on this machine. `folder` is the table file's folder."""
 
 
 DeviceKinds = Mapping[str, DeviceKind]
@@ -47,17 +47,19 @@ DeviceKinds = Mapping[str, DeviceKind]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BareDevice:
-    """A device without a type: another device sends its readings, or they come from a script or a log."""
+    """A device without a type. Its readings come from another device, a script or a log."""
 
     reads: tuple[DeviceReading, ...] = ()
-    """The kinds of reading that it sends. While the device is down, these readings count as missing, not as
-    proof that nothing happened."""
+    """The kinds of reading that the device sends.
+
+    While the device is down, these readings count as missing. Their absence then proves nothing.
+    """
     wall: Wall | None = None
     """The wall on which a wall sensor is mounted."""
 
 
 def shape_of(name: str, kind: DeviceKind) -> type:
-    """Return the dataclass for a device of this kind: its settings, plus `type`, `reads` and `wall`."""
+    """Return the dataclass for a device of this kind: its settings with `type`, `reads` and `wall`."""
     assert is_dataclass(kind.settings)
     return make_dataclass(
         f"{kind.settings.__name__}OfTable",
@@ -73,10 +75,10 @@ def shape_of(name: str, kind: DeviceKind) -> type:
 
 
 class Devices:
-    """The devices in one file, read one by one so that the mistakes in all of them are reported."""
+    """The devices in a file. Each is read separately, so that the mistakes in all of them are reported."""
 
     def __init__(self, document: Document, kinds: DeviceKinds | None, folder: Path) -> None:
-        """Read the devices; `mistakes` then lists every mistake in them."""
+        """Read the devices. `mistakes` then lists all mistakes in them."""
         self.mistakes: list[Mistake] = []
         self._document = document
         self._kinds = kinds
@@ -97,13 +99,15 @@ class Devices:
 
     @property
     def devices(self) -> Mapping[str, DeclaredDevice]:
-        """The devices that could be read, each completed with what its hardware supplies."""
+        """The devices without mistakes, each with the readings that its hardware supplies."""
         return {name: self._completed(name, device) for name, device in self._read.items()}
 
     @property
     def complete(self) -> bool:
-        """Whether it is known which readings the devices supply: every device could be read, and it lists its
-        readings or is of a known kind."""
+        """Whether all readings of the devices are known.
+
+        All devices must be readable, and each must list its readings or be of a known kind.
+        """
         known = all(device.reads or not device.type for device in self._read.values())
         return self._complete and (known or self._kinds is not None)
 
@@ -139,7 +143,7 @@ class Devices:
             return None
         return read
 
-    # --- how the devices fit together ---
+    # --- checks across devices ---
 
     def _join(self, kinds: DeviceKinds, folder: Path) -> None:
         claimed: dict[str, str] = {}
@@ -182,7 +186,7 @@ class Devices:
         self._compare(dev, existing, self._reported[dev])
 
     def _combined(self, sender: str, before: ReportedDevice | None, now: ReportedDevice) -> ReportedDevice:
-        """Combine what two sensors of `sender` supply for one device of the table."""
+        """Combine the reports on two sensors of `sender` for one device of the table."""
         if before is None:
             return now
         if before.wall and now.wall and before.wall != now.wall:
@@ -234,8 +238,10 @@ class Devices:
         )
 
     def may_omit_reads(self, name: str) -> bool:
-        """Return whether `reads` may be empty: the device sends other devices' readings, or its kind is
-        unknown here."""
+        """Return whether `reads` may be empty.
+
+        The device must send other devices' readings, or its kind must be unknown here.
+        """
         for_others = any(sender == name and dev != name for dev, sender in self._senders.items())
         return for_others or (self._kinds is None and bool(self._read[name].type))
 

@@ -1,4 +1,4 @@
-"""Strict reading of a YAML file as a frozen dataclass, with every mistake reported at once."""
+"""Strict reading of a YAML file as a frozen dataclass. All mistakes are reported at once."""
 
 import json
 import re
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
 
 Shape = object
-"""A type or a type form such as `tuple[float, ...]`; typing has no narrower name for both."""
+"""A type or a type form such as `tuple[float, ...]`. The typing module has no narrower name for both."""
 
 SECTION = "a section of 'key: value' lines"
 
@@ -59,7 +59,7 @@ def shapes_at(shape: Shape, path: KeyPath) -> tuple[Shape, ...]:
 
 
 def keys_of(shape: Shape) -> tuple[str, ...]:
-    """Return the keys that a section of this shape may have, in their declared order."""
+    """Return the keys that a section of this shape may have, in declared order."""
     return tuple(key for inner in _members(shape) for key in _keys(inner))
 
 
@@ -74,12 +74,12 @@ def _is_struct(shape: Shape) -> TypeGuard[type[msgspec.Struct]]:
 
 
 def choices_of(shape: Shape) -> tuple[object, ...]:
-    """Return the values that a shape (a Literal or an Enum) lists."""
+    """Return the values that a shape lists as a Literal or an Enum."""
     return tuple(choice for inner in _members(shape) for choice in _choices(inner))
 
 
 def describe(shape: Shape, key: str = "") -> str:
-    """Describe in words the values that a shape allows; the unit follows from the ending of the key."""
+    """Describe the values that a shape allows. The unit follows from the ending of `key`."""
     choices = choices_of(shape)
     others = [_describe_one(inner, key) for inner in _members(shape) if not _choices(inner)]
     words = ([one_of(choices)] if choices else []) + [text for text in dict.fromkeys(others) if text]
@@ -160,7 +160,7 @@ def _marks(marks: Sequence[object]) -> Iterator[object]:
 
 
 def _limit(mark: object, parts: str) -> str:
-    """Return a limit in words; `parts` names what a length counts: characters or items."""
+    """Describe a limit. `parts` names the unit of a length: characters or items."""
     match mark:
         case bounds.Gt(gt=minimum):
             return f" greater than {minimum}"
@@ -203,27 +203,32 @@ def _plain(limit: float) -> float:
 T = TypeVar("T")
 
 _OWN_MISTAKE = re.compile(r"(?P<key>[^\s:]+): (?:found (?P<found>.+?), )?expected (?P<expected>.+)")
-"""The format in which a section's own check reports a mistake, one per line, such as
-`inputs.door.line: found 30, expected ...`."""
+"""The format of the mistakes that a section's own check reports, one per line.
+
+An example is `inputs.door.line: found 30, expected ...`.
+"""
 _KEEP_MESSAGE = ("assertion_error", "string_pattern_mismatch", "multiple_of")
 
 
 def read_document(path: Path, shape: type[T]) -> T:
     """Read a YAML file as a frozen dataclass.
 
-    Raises SettingsError, which lists every unknown or missing key, wrong type and value out of range. Lists
-    become tuples, and whole numbers become floats where a float is expected; nothing else is converted.
+    Lists become tuples, and whole numbers become floats where a float is expected. Nothing else is converted.
+
+    Raises:
+        SettingsError: there are unknown or missing keys, wrong types or values out of range. The error lists
+            all of them.
     """
     return validate(parse_document(path), shape)
 
 
 def validate(document: Document, shape: type[T]) -> T:
-    """Convert a parsed document to `shape`; raises SettingsError, which lists every mistake in it."""
+    """Convert a parsed document to `shape`. Raise SettingsError, which lists all mistakes."""
     from pydantic import ValidationError  # noqa: PLC0415 - see `_validator`
 
     mistakes = list(document.mistakes)
     try:
-        # In strict mode, only JSON input may supply a list for a tuple, and a whole number for a float.
+        # Only JSON input in strict mode may supply a list for a tuple and a whole number for a float.
         found = _validator(cast("Hashable", shape)).validate_json(
             json.dumps(document.value), strict=True, extra="forbid"
         )
@@ -239,8 +244,8 @@ def validate(document: Document, shape: type[T]) -> T:
 
 @cache
 def _validator(shape: type[object]) -> "TypeAdapter[object]":
-    """Return the validator of a shape, cached because creating one takes longer than reading a file."""
-    # Importing pydantic takes 0.1 s, so only commands that read configuration should import it.
+    """Return the validator of a shape. It is cached because its creation takes longer than reading a file."""
+    # The import of pydantic takes 0.1 s, so only commands that read configuration should import it.
     from pydantic import TypeAdapter  # noqa: PLC0415 - see above
 
     return TypeAdapter(shape)
@@ -263,9 +268,9 @@ def _explain(document: Document, shape: Shape, errors: "list[ErrorDetails]") -> 
 
 
 def _locate(value: Value, location: KeyPath) -> tuple[KeyPath, str | int | None]:
-    """Return the part of an error's location that the document contains, and the key that it lacks, if any.
+    """Return the part of an error's location that is in the document, and the missing key, if any.
 
-    A location also names the alternatives of a union, which do not appear in a document.
+    A location also names the alternatives of a union, which a document does not contain.
     """
     path: KeyPath = ()
     missing: str | int | None = None

@@ -1,4 +1,4 @@
-"""Mistakes in a configuration file, and how they are reported."""
+"""Mistakes in a configuration file, and their messages."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -10,9 +10,9 @@ from controller.model.tables import KeyPath
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mistake:
-    """One mistake: where it is, what was found, what was expected, and what to do next.
+    """One mistake: its place, what was found, what was expected, and what to do next.
 
-    `line` and `column` count from 1; a `line` of 0 means the file as a whole. `key` is the dotted key path.
+    `line` and `column` count from 1. A `line` of 0 means the whole file. `key` is the dotted key path.
     """
 
     file: str
@@ -31,7 +31,7 @@ class Mistake:
 
 
 class SettingsError(Exception):
-    """An unusable configuration. The message lists every mistake, one per line."""
+    """An unusable configuration. The message lists all mistakes, one per line."""
 
     def __init__(self, mistakes: Iterable[Mistake]) -> None:
         each_once = dict.fromkeys(mistakes)
@@ -40,24 +40,24 @@ class SettingsError(Exception):
 
 
 def shown_path(path: Path) -> str:
-    """Return a path as text, relative to the working directory if it is below it."""
+    """Return a path as text. A path below the working directory is relative to it."""
     return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else str(path)
 
 
 def dotted(path: KeyPath) -> str:
-    """Return a key path as text: `dice_table.zones[0].kind`."""
+    """Return a key path as text, such as `dice_table.zones[0].kind`."""
     text = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path)
     return text.removeprefix(".")
 
 
 def did_you_mean(found: object, known: Iterable[str]) -> str:
-    """Return a hint that names the closest known word; empty if none is close."""
+    """Return a hint that names the most similar known word; empty if no word is similar."""
     nearest = get_close_matches(str(found), list(known), n=1)
     return f"did you mean '{nearest[0]}'?" if nearest else ""
 
 
 def one_of(words: Iterable[object]) -> str:
-    """Return alternatives as text: `one of 'end', 'far' or 'any'`."""
+    """Return alternatives as text, such as `one of 'end', 'far' or 'any'`."""
     quoted = [f"'{word}'" if isinstance(word, str) else str(word) for word in words]
     if len(quoted) < 2:
         return "".join(quoted) or "nothing"

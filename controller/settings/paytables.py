@@ -1,7 +1,7 @@
 """Pay tables (`config/paytables/*.yaml`), the wager books that use them, and their exact house edges.
 
-Findings that a named person has accepted are kept with the table owner's files, not in the shipped
-configuration, which each release replaces.
+The findings that a named person has accepted are kept with the table owner's files. Each release replaces the
+shipped configuration.
 """
 
 import os
@@ -27,7 +27,9 @@ T = TypeVar("T")
 def load_paytable(name: str, shape: type[T], directory: Path | None = None) -> T:
     """Read a pay table as `shape`, by its rule set's name or its file's path.
 
-    Raises SettingsError, which lists every mistake in the file, or the known names if there is no such file.
+    Raises:
+        SettingsError: the file has mistakes, or there is no such file. The error lists the mistakes or the
+            known names.
     """
     return read_document(config_file("paytables", name, directory), shape)
 
@@ -35,7 +37,7 @@ def load_paytable(name: str, shape: type[T], directory: Path | None = None) -> T
 def open_book(ruleset: str) -> Book:
     """Return an empty wager book for a rule set, with its pay table.
 
-    Raises SettingsError for an unknown rule set or a pay table with mistakes.
+    Raise SettingsError for an unknown rule set or a pay table with mistakes.
     """
     rules = load_ruleset(ruleset)
     try:
@@ -47,7 +49,7 @@ def open_book(ruleset: str) -> Book:
 def check(ruleset: str) -> Report:
     """Return the exact house edges of a rule set's pay table, and the findings on it.
 
-    Raises SettingsError for an unknown rule set or a pay table with mistakes.
+    Raise SettingsError for an unknown rule set or a pay table with mistakes.
     """
     rules = load_ruleset(ruleset)
     return game_of(rules.game).wagers().report(rules, _load(rules))
@@ -80,28 +82,28 @@ Words = Annotated[str, Meta(min_length=1, max_length=500)]
 
 
 class AcceptedFinding(msgspec.Struct, frozen=True, kw_only=True):
-    """An accepted finding. If its text changes, it must be accepted again."""
+    """A finding that a person has accepted. If its text changes, it must be accepted again."""
 
     finding: Words
     text: Words
     who: Words
     reason: Words
     on: Words
-    """The day, in ISO 8601."""
+    """The date in ISO 8601."""
 
 
 _decode = msgspec.json.Decoder(tuple[AcceptedFinding, ...]).decode
 
 
 INSTALLED = Path("/etc/table")
-"""The folder that contains an installed table's own file."""
+"""The folder with the table file of an installed table."""
 
 
 def accepted_file(ruleset: str) -> Path:
-    """Return the path of a rule set's accepted findings; the file need not exist.
+    """Return the path of a rule set's accepted findings. The file need not exist.
 
-    It is in the configuration named by TABLE_CONFIG, or else next to an installed table's file, or else in
-    the user's configuration (XDG_CONFIG_HOME, or ~/.config if that is not set).
+    It is in the configuration named by TABLE_CONFIG. Without TABLE_CONFIG, it is next to the table file of an
+    installed table or, if there is none, in XDG_CONFIG_HOME (by default ~/.config).
     """
     return _owners_home() / "accepted" / f"{ruleset}.json"
 
@@ -116,7 +118,7 @@ def _owners_home() -> Path:
 
 
 def read_accepted(path: Path) -> tuple[AcceptedFinding, ...]:
-    """Return the accepted findings; none if there is no file. Raises SettingsError for an invalid file."""
+    """Return the accepted findings; none if there is no file. Raise SettingsError for an invalid file."""
     try:
         return _decode(path.read_bytes())
     except FileNotFoundError:
@@ -131,7 +133,7 @@ def read_accepted(path: Path) -> tuple[AcceptedFinding, ...]:
 
 
 def write_accepted(path: Path, accepted: tuple[AcceptedFinding, ...]) -> None:
-    """Replace the file of accepted findings atomically. Raises SettingsError if it can't be written."""
+    """Replace the file of accepted findings atomically. Raise SettingsError if it can't be written."""
     part = path.with_suffix(".part")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -13,9 +13,9 @@ _SHIPPED = (_PACKAGE / "_config", _PACKAGE.parent / "config")  # in an installed
 
 
 def config_home(directory: Path | None = None) -> Path:
-    """Return the configuration directory: `directory` if given, else TABLE_CONFIG, else the shipped one.
+    """Return the configuration directory: `directory`, else TABLE_CONFIG, else the shipped directory.
 
-    Raises SettingsError if `directory` or TABLE_CONFIG does not name a directory.
+    Raise SettingsError if `directory` or TABLE_CONFIG does not name a directory.
     """
     named = os.environ.get("TABLE_CONFIG", "")
     if directory is None and not named:
@@ -39,7 +39,7 @@ def config_home(directory: Path | None = None) -> Path:
 def config_file(folder: Folder, name: str, directory: Path | None = None) -> Path:
     """Return the path of a configuration file, given by name (`craps-v1`) or path (`./my-table.yaml`).
 
-    Raises SettingsError, which lists the known names, if there is no file with that name.
+    Raise SettingsError, which lists the known names, if there is no file with that name.
     """
     if is_path(name):
         return Path(name)
@@ -54,10 +54,10 @@ def config_file(folder: Folder, name: str, directory: Path | None = None) -> Pat
 
 
 def config_names(folder: Folder, directory: Path | None = None) -> tuple[str, ...]:
-    """Return the names of the files in a folder of the configuration, sorted."""
+    """Return the names of the files in a configuration folder, sorted."""
     return tuple(sorted(file.stem for file in (config_home(directory) / folder).glob("*.yaml")))
 
 
 def is_path(name: str) -> bool:
-    """Return whether this is the path of a file and not the name of a configuration file."""
+    """Return whether `name` is a path and not the name of a configuration file."""
     return "/" in name or name.endswith((".yaml", ".yml"))

@@ -1,4 +1,4 @@
-"""Rule sets (`config/rulesets/*.yaml`): each file is checked as a whole."""
+"""Rule sets (`config/rulesets/*.yaml`). Each file is checked as a whole."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -22,12 +22,12 @@ from controller.settings.places import config_file
 from controller.settings.yaml_text import Document, parse_document
 
 SECTIONS = ("throw", "craps", "spin", "high_roller", "deal")
-"""All sections that a rule set can have; each game uses some of them."""
+"""All sections that a rule set can have. Each game uses some of them."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Contradiction:
-    """Values that are allowed individually but not together; `at` lists the keys that could be changed."""
+    """Values that are valid individually but not together. `at` lists the keys that could be changed."""
 
     at: tuple[KeyPath, ...]
     found: str
@@ -36,16 +36,16 @@ class _Contradiction:
 
 
 def load_ruleset(name: str, directory: Path | None = None) -> RuleSet:
-    """Load a rule set by its name or its file's path; raises SettingsError, which lists every mistake."""
+    """Load a rule set by name or file path. Raise SettingsError, which lists all mistakes."""
     return read_ruleset(config_file("rulesets", name, directory))
 
 
 def read_ruleset(path: Path) -> RuleSet:
-    """Read a rule set's file; raises SettingsError, which lists every mistake in it."""
+    """Read the file of a rule set. Raise SettingsError, which lists all mistakes."""
     document = parse_document(path)
     rules = checked_ruleset(document)
     if rules.name != path.stem:
-        # Logs and outcomes name the rule set, and its file must be found by that name.
+        # Logs and outcomes name the rule set, and this name must lead to its file.
         hint = "rename one of them"
         raise SettingsError(
             [document.mistake(("name",), f"'{rules.name}'", f"'{path.stem}', the name of the file", hint)]
@@ -54,9 +54,9 @@ def read_ruleset(path: Path) -> RuleSet:
 
 
 def checked_ruleset(document: Document, changed_in: str = "") -> RuleSet:
-    """Convert a document to a rule set; raises SettingsError, which lists every mistake and contradiction.
+    """Convert a document to a rule set. Raise SettingsError, which lists all mistakes and contradictions.
 
-    If one of the contradicting keys is in the file `changed_in`, the contradiction is reported there.
+    A contradiction is reported in the file `changed_in` if that file contains one of the keys.
     """
     rules = validate(document, RuleSet)
     mistakes = []

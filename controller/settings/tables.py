@@ -1,4 +1,4 @@
-"""Tables (`config/tables/*.yaml`): each file describes one table and is checked as a whole."""
+"""Tables (`config/tables/*.yaml`). Each file describes one table and is checked as a whole."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -32,7 +32,7 @@ from controller.settings.yaml_text import Document, parse_document
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ZoneSection:
-    """A polygon with the surface on which a die inside it rests, regardless of what the camera reports."""
+    """A polygon. A die inside it rests on the surface `kind`, regardless of the camera's report."""
 
     kind: Surface
     polygon: Annotated[tuple[tuple[float, float], ...], MinLen(3)]
@@ -45,13 +45,13 @@ class DiceTableSection:
     """The inner dimensions of a dice table, and the size of its dice."""
 
     length_mm: Positive
-    """From the left end wall (x = 0) to the right one."""
+    """From the left end wall (x = 0) to the right end wall."""
     width_mm: Positive
-    """From the stickperson's rail (y = 0) to the boxperson's."""
+    """From the stickperson's rail (y = 0) to the boxperson's rail."""
     die_mm: Positive
     """The edge length of a die."""
     wall_relief_mm: Annotated[float, Ge(0), Le(50)] = 12.0
-    """How far the bases of the walls' pyramids lie behind the tips; the table is measured from tip to tip."""
+    """From the tips of the walls' pyramids to their bases. The table is measured from tip to tip."""
     zones: tuple[ZoneSection, ...] = ()
 
 
@@ -61,12 +61,14 @@ class WheelSection:
 
     pockets: Literal["american", "european"]
     pockets_clockwise: tuple[str, ...] | None = None
-    """The pockets clockwise from the rotor's mark, in quotes; if left out, the standard order from 0."""
+    """The pockets clockwise from the rotor's mark, in quotes. By default, the standard order from 0."""
     beams_deg: Annotated[tuple[float, ...], MinLen(1)] | None = None
-    """The bowl angles of the track beams, by beam number. A trusted wheel needs neither this nor the keys
-    below."""
+    """The bowl angles of the track beams, by beam number.
+
+    A trusted wheel needs neither this key nor the keys below.
+    """
     pocket_reader_deg: float | None = None
-    """The bowl angle at which the pocket reader looks."""
+    """The bowl angle of the pocket reader."""
     rotor_index_deg: float | None = None
     """The bowl angle of the rotor's mark when the index sensor fires."""
     drop_rev_per_s: Positive | None = None
@@ -82,25 +84,25 @@ class TableFile:
     ruleset: NonEmpty
     """The name of a rule set, or the path of its file relative to this file."""
     calls: Calls = "automatic"
-    """Who makes the calls: the controller if readings are certain, or a person who confirms its proposals."""
+    """Who makes the calls: the controller, or a person who confirms the controller's proposals."""
     dice_table: DiceTableSection | None = None
     wheel: WheelSection | None = None
     max_lateness_ms: NotNegative | None = None
     """Replaces the value in the rule set."""
     throw: Mapping[str, object] | None = None
-    """Thresholds that replace those of the rule set; give only those that differ."""
+    """Thresholds that differ from those of the rule set."""
     craps: Mapping[str, object] | None = None
-    """Thresholds that replace those of the rule set; give only those that differ."""
+    """Rules that differ from those of the rule set."""
     spin: Mapping[str, object] | None = None
-    """Thresholds that replace those of the rule set; give only those that differ."""
+    """Thresholds that differ from those of the rule set."""
     high_roller: Mapping[str, object] | None = None
-    """Policies that replace those of the rule set; give only those that differ."""
+    """Policies that differ from those of the rule set."""
     deal: Mapping[str, object] | None = None
-    """Policies that replace those of the rule set; give only those that differ."""
+    """Policies that differ from those of the rule set."""
     devices: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
-    """The devices by name: which readings each one sends, and how it is connected."""
+    """The devices by name, each with its readings and its connection."""
     switches: Mapping[str, OnOpen] = field(default_factory=dict)
-    """What each switch does when it opens; by default, `door` and `tamper` lock the table."""
+    """The effect of each switch when it opens. By default, `door` and `tamper` lock the table."""
     publish: PublishSettings = field(default_factory=PublishSettings)
     """Where outcomes are sent, and how long play continues without acknowledgement."""
     retention: RetentionSettings = field(default_factory=RetentionSettings)
@@ -110,7 +112,7 @@ class TableFile:
 def table_mistakes(
     document: Document, written: TableFile, rules: RuleSet, devices: Devices
 ) -> Iterator[Mistake]:
-    """Yield every contradiction within a table file and with its rule set."""
+    """Yield all contradictions within a table file and with its rule set."""
     if "/" in written.table:
         expected = "a name without '/', which separates the parts of an outcome's id"
         yield document.mistake(("table",), f"'{written.table}'", expected)
@@ -143,9 +145,11 @@ _SIZES_MM: Mapping[str, tuple[float, float]] = {
     "width_mm": (500, 3000),
     "die_mm": (8, 40),
 }
-"""The accepted sizes, which include all real ones: dice tables are 6 to 16 feet long, and dice measure a
-third of an inch to an inch and a half. Other values are mistakes, such as feet or inches instead of
-millimetres, or a missing digit."""
+"""The accepted sizes, which include those of all real tables and dice.
+
+Dice tables are 6 to 16 feet long, and dice measure a third of an inch to an inch and a half. Other values are
+mistakes, such as feet or inches instead of millimetres, or a missing digit.
+"""
 
 
 def _dice_table_mistakes(document: Document, table: DiceTableSection) -> Iterator[Mistake]:
@@ -177,7 +181,7 @@ def _wheel_mistakes(document: Document, wheel: WheelSection, rules: RuleSet) -> 
 
 
 def _wheel_geometry(document: Document, wheel: WheelSection, rules: RuleSet) -> Iterator[Mistake]:
-    """Yield the keys missing for spins judged by the table's own sensors; a trusted wheel needs none."""
+    """Yield the keys missing for spins judged by the table's sensors. A trusted wheel needs none of them."""
     if rules.spin is None or rules.spin.revolutions == "trusted_wheel":
         return
     for key in ("beams_deg", "pocket_reader_deg", "rotor_index_deg", "drop_rev_per_s"):
@@ -239,7 +243,7 @@ def _devices(document: Document, devices: Devices) -> Iterator[Mistake]:
 def _blind_spots(
     document: Document, devices: Mapping[str, DeclaredDevice], rules: RuleSet
 ) -> Iterator[Mistake]:
-    """Yield a mistake for each kind of reading and each wall that the rules need but no device covers.
+    """Yield each kind of reading and each wall that the rules require but no device covers.
 
     Without them, every attempt would go to review.
     """
@@ -280,12 +284,12 @@ _LOCKING_SWITCHES: Mapping[str, OnOpen] = {"door": "lock", "tamper": "lock"}
 def load_table(
     name: str, directory: Path | None = None, *, kinds: DeviceKinds | None = None
 ) -> TableSettings:
-    """Load a table by its name or its file's path, with its rule set and its own thresholds applied.
+    """Load a table by name or file path. Its rule set and thresholds are applied.
 
-    `kinds` maps names to kinds of hardware; without it, the devices' hardware settings are not read.
+    `kinds` maps names to kinds of hardware. Without it, the hardware settings of devices are not read.
 
-    Raises SettingsError, which lists every mistake in the table file and every contradiction with its rule
-    set.
+    Raises:
+        SettingsError: the table file has mistakes or contradicts its rule set. The error lists all of them.
     """
     path = config_file("tables", name, directory)
     document = parse_document(path)
@@ -314,7 +318,7 @@ def load_table(
 def _in_valid_sections(
     document: Document, mistakes: Sequence[Mistake], devices: Devices, directory: Path | None
 ) -> list[Mistake]:
-    """Return the contradictions between sections that have no mistakes, so that all are reported at once."""
+    """Return the contradictions between the valid sections, so that all mistakes are reported at once."""
     wrong = {re.split(r"[.\[]", mistake.key)[0] for mistake in mistakes}
     left = document.without(wrong - {"table", "ruleset"})
     try:
@@ -329,7 +333,7 @@ def _in_valid_sections(
 
 
 def _rules_for(table: Document, path: Path, directory: Path | None) -> RuleSet | None:
-    """Return the table's rule set with the table's own changes; None if the table names no rule set."""
+    """Return the table's rule set with the table's changes; None if the table names no rule set."""
     name = table.value.get("ruleset") if isinstance(table.value, dict) else None
     if not isinstance(name, str) or not name:
         return None

@@ -1,8 +1,8 @@
-"""Parsing a strict subset of YAML, and changing values in the text of a file.
+"""A parser for a strict subset of YAML, and changes of values in the text of a file.
 
-Only `true` and `false` are booleans, and only plain decimals are numbers; `on`, `no`, `017`, `0x1f`, `1_000`,
-`12:30` and dates remain text. Duplicate keys, anchors, aliases and tags are mistakes. A change preserves
-comments, order and everything else.
+Only `true` and `false` are booleans, and only plain decimals are numbers. `on`, `no`, `017`, `0x1f`, `1_000`,
+`12:30` and dates remain text. Duplicate keys, anchors, aliases and tags are mistakes. A change of a value
+preserves the rest of the file, including comments and order.
 """
 
 import math
@@ -38,7 +38,7 @@ _PLAIN_ONLY = "write the value out where it is needed"
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """A position in a file; line and column count from 1."""
+    """A position in a file. Line and column count from 1."""
 
     file: str
     line: int
@@ -47,14 +47,14 @@ class Position:
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A parsed YAML document: its value, the position of every key, and its syntax mistakes."""
+    """A parsed YAML document: its value, the position of each key, and its syntax mistakes."""
 
     value: Value
     positions: Mapping[KeyPath, Position]
     mistakes: tuple[Mistake, ...] = ()
 
     def position(self, path: KeyPath) -> Position:
-        """Return the position of a key or, if the file lacks it, of the nearest enclosing section."""
+        """Return the position of a key or, if the key is missing, of the nearest enclosing section."""
         while path and path not in self.positions:
             path = path[:-1]
         return self.positions[path]
@@ -64,7 +64,7 @@ class Document:
         return path in self.positions
 
     def mistake(self, path: KeyPath, found: str, expected: str, hint: str = "") -> Mistake:
-        """Return a mistake at this key's position."""
+        """Return a mistake at the position of a key."""
         position = self.position(path)
         return Mistake(
             file=position.file,
@@ -77,7 +77,7 @@ class Document:
         )
 
     def only(self, sections: Iterable[str]) -> tuple[str, ...]:
-        """Return those of the given top-level keys that have a value in this document."""
+        """Return the top-level keys in `sections` that have a value in this document."""
         present = self.value if isinstance(self.value, dict) else {}
         return tuple(section for section in sections if present.get(section) is not None)
 
@@ -90,7 +90,7 @@ class Document:
         return Document(kept, self.positions)
 
     def overlaid(self, other: "Document", sections: Iterable[str]) -> "Document":
-        """Return this document with the other's values for these top-level keys in place of its own."""
+        """Return this document with the values of these top-level keys from `other`."""
         assert isinstance(self.value, dict)
         assert isinstance(other.value, dict)
         keys = tuple(sections)
@@ -108,8 +108,10 @@ def _overlaid(below: Value, above: Value) -> Value:
 def parse_document(path: Path) -> Document:
     """Read a YAML file.
 
-    Raises SettingsError if the file can't be read, is not UTF-8, is empty or is not YAML. Lesser mistakes are
-    kept in the document, to be reported together with the mistakes in its contents.
+    Less serious mistakes are kept in the document, for a report together with the mistakes in its contents.
+
+    Raises:
+        SettingsError: the file can't be read, is not UTF-8, is empty or is not YAML.
     """
     file = shown_path(path)
     try:
@@ -128,7 +130,7 @@ def parse_document(path: Path) -> Document:
 
 
 def parse_text(text: str, file: str) -> Document:
-    """Read YAML text that came from `file`; raises SettingsError as `parse_document` does."""
+    """Read YAML text that came from `file`. Raise SettingsError like `parse_document`."""
     try:
         return _Composer(file).compose(yaml.parse(text, Loader=yaml.SafeLoader))
     except MarkedYAMLError as error:
@@ -141,7 +143,7 @@ def parse_text(text: str, file: str) -> Document:
         found = f"a character that YAML does not allow (U+{ord(text[error.position]):04X})"
         raise _unusable(file, at, found, "printable text", "delete it") from error
     except (ValueError, OverflowError) as error:
-        # PyYAML lets chr() raise on an escape beyond Unicode, and the error has no mark.
+        # PyYAML passes an escape beyond Unicode to chr(), whose error has no mark.
         found = r"an escape such as \UFFFFFFFF that names no character"
         raise _unusable(file, _WHOLE_FILE, found, "Unicode characters", "correct or delete it") from error
 
@@ -154,7 +156,7 @@ def _unusable(file: str, at: tuple[int, int], found: str, expected: str, hint: s
 
 
 class _Composer:
-    """Builds a document from the parser's events, with the position of every key."""
+    """Builds a document from the parser's events, with the position of each key."""
 
     def __init__(self, file: str) -> None:
         self._file = file
@@ -265,7 +267,7 @@ class _Composer:
 
 
 def _plain(text: str) -> Value:
-    """Return an unquoted scalar as a number, true, false or null if written as one, otherwise as text."""
+    """Return an unquoted scalar as a number, a boolean or null if it has that form, otherwise as text."""
     if text in _WORDS:
         return _WORDS[text]
     if _WHOLE.fullmatch(text):
@@ -276,15 +278,16 @@ def _plain(text: str) -> Value:
 
 
 class EditError(ValueError):
-    """The file can't be changed in this way; the message names the key or the file."""
+    """The file can't be changed as requested. The message names the key or the file."""
 
 
 def changed(text: str, values: Mapping[KeyPath, Setting]) -> str:
     """Return the text of a YAML mapping with these values changed.
 
-    The value of an existing key is replaced; a new key is added at the end of its section.
+    The value of an existing key is replaced. A new key is added at the end of its section.
 
-    Raises EditError if a section is missing or the text is not YAML.
+    Raises:
+        EditError: a section is missing, or the text is not YAML.
     """
     for path, value in values.items():
         text = _with(text, path, value)
@@ -340,7 +343,7 @@ def _added(text: str, section: yaml.MappingNode, key: str, value: Setting) -> st
 
 
 def _end(node: yaml.Node) -> int:
-    """Return where a value's own text ends; a block's end mark follows any comments below the block."""
+    """Return the index of a value's end. The end mark of a block is after any comments below the block."""
     if isinstance(node, yaml.CollectionNode) and not node.flow_style and node.value:
         last = node.value[-1]
         return max(map(_end, last)) if isinstance(last, tuple) else _end(last)
@@ -362,7 +365,7 @@ def _flow(value: Setting) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ReplacedFile:
-    """A replaced file: its path, and the path at which the old file is kept."""
+    """The path of a replaced file, and the path of the kept old file."""
 
     path: Path
     kept: Path
@@ -371,11 +374,13 @@ class ReplacedFile:
 def replace_file(
     path: Path, before: bytes, after: bytes, stamp: str, check: Callable[[Path], None]
 ) -> ReplacedFile:
-    """Replace a file atomically and durably, keeping the old file next to it as `NAME.STAMP`.
+    """Replace a file atomically and durably, and keep the old file next to it as `NAME.STAMP`.
 
-    `check` is called with the new file before it replaces the old one. If `check` raises, the old file stays.
+    `check` is called with the new file before the replacement. If `check` raises, the old file stays.
 
-    Raises EditError if the file has changed since `before` was read, and OSError if it can't be written.
+    Raises:
+        EditError: the file has changed since `before` was read.
+        OSError: the file can't be written.
     """
     new = path.with_name(f".{path.name}.new.yaml")
     kept = path.with_name(f"{path.name}.{stamp}")
