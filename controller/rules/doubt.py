@@ -1,8 +1,7 @@
-"""Readings that arrive too late to count: if they would change a verdict, the attempt goes to a person.
+"""Readings that arrive too late to be used. If they would change a verdict, the attempt goes to review.
 
-A verdict that rests on the absence of a reading is only as reliable as the delivery of the readings. A
-reading that arrives after the watermark has passed its time never changes what was published, but it is not
-ignored either.
+A verdict based on the absence of a reading is only as reliable as the delivery of readings. A reading that
+arrives after the watermark has passed its time does not change what was published, but it may cause a review.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -16,13 +15,13 @@ from controller.model.verdicts import DealVerdict, Reason, Ruling, SpinVerdict, 
 
 V = TypeVar("V", bound=ThrowVerdict | SpinVerdict | DealVerdict)
 Judge = Callable[[Sequence[Reading]], V]
-"""A function that judges an attempt from its readings, given in time order."""
+"""A function that judges an attempt by its readings, in time order."""
 
 
 def judge_with_late(
     judge: Judge[V], readings: Sequence[Reading], basis: Basis, causes: Mapping[str, str]
 ) -> V:
-    """Judge an attempt with and without its late readings: if the verdicts differ, the result is a review.
+    """Judge an attempt with and without its late readings. If the verdicts differ, return a review.
 
     A verdict that a person called is returned unchanged.
     """
@@ -37,8 +36,10 @@ def judge_with_late(
 
 
 def with_doubt(verdict: V, seen: str, causes: Mapping[str, str]) -> V:
-    """Turn a verdict into a review for this reason. The reasons of an earlier review follow it; others are
-    dropped."""
+    """Turn a verdict into a review because a reading may be missing. `seen` is the reason.
+
+    The reasons of an earlier review are kept after the new one; other reasons are dropped.
+    """
     return _turn_into_review(
         verdict, Reason(code="missing_reading", rule=causes.get("missing_reading", ""), seen=seen)
     )
@@ -64,7 +65,7 @@ def _turn_into_review(verdict: V, reason: Reason) -> V:
 
 
 def _meaning(verdict: ThrowVerdict | SpinVerdict | DealVerdict) -> tuple[object, ...]:
-    """Return what a verdict means for the table: two verdicts with the same meaning lead to the same call."""
+    """Return the verdict's effect on the table. Verdicts with equal effects lead to the same call."""
     match verdict:
         case ThrowVerdict():
             result: object = (verdict.dice, verdict.warning)

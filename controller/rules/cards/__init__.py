@@ -1,1 +1,1 @@
-"""Cards: their notation, the ranking of three-card hands, and whether a deal counts."""
+"""Cards: their notation, the ranking of three-card hands, and the judge of deals."""

@@ -1,9 +1,8 @@
-"""The judge of deals: a deal counts if each position and the dealer got three cards and no card appears
-twice.
+"""The judge of deals. A deal counts if all hands have three cards and no card appears twice.
 
-A shoe may report the position that each card goes to. If it does not, the cards are assumed to be dealt in
-order from the dealer's left, the dealer last (T-DEAL-3), either one at a time in rotation or in stacks of
-three. Nothing that the judge publishes reveals a card until every position has acted.
+A shoe may report the position of each card. If it does not, the cards are assumed to be dealt in order from
+the dealer's left, with the dealer last (T-DEAL-3), either in rotation or in stacks of three. The verdict
+reveals no card until all positions have acted.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -26,7 +25,7 @@ Act = Literal["play", "fold"]
 
 @dataclass(frozen=True, slots=True)
 class HandCard:
-    """One card of a hand: its face (None if it could not be read), and whether a person entered it."""
+    """A card of a hand: its face (None if unread), and whether a person entered it."""
 
     face: str | None
     entered: bool = False
@@ -34,59 +33,57 @@ class HandCard:
 
 @dataclass(slots=True)
 class Layout:
-    """The state of a deal so far."""
+    """The current state of a deal."""
 
     seats: tuple[str, ...]
     """The positions from the dealer's left to right, without the dealer."""
     hands: dict[str, list[HandCard]] = field(default_factory=dict)
     acts: dict[str, Act] = field(default_factory=dict)
     directed: bool = False
-    """Whether the shoe reports the position that each card goes to."""
+    """Whether the shoe reports the position of each card."""
     extra_cards: int = 0
-    """The number of cards that left the shoe after every position had three, if the shoe reports no
-    positions."""
+    """The number of cards dealt after all hands were complete, by a shoe that reports no positions."""
     out_of_order: str = ""
-    """A description of the first position that the shoe dealt to out of turn (T-DEAL-3); empty if there is
-    none."""
+    """A description of the first position dealt to out of turn (T-DEAL-3); empty if there is none."""
     doubts: list[str] = field(default_factory=list)
-    """Descriptions of contradictions; they name no card."""
+    """Descriptions of contradictions, which name no card."""
 
     @property
     def positions(self) -> tuple[str, ...]:
-        """The positions in the order of dealing, the dealer last."""
+        """The positions in the order of dealing, with the dealer last."""
         return (*self.seats, DEALER)
 
     @property
     def wrong_counts(self) -> dict[str, int]:
-        """Positions that do not have three cards, and how many they have."""
+        """The number of cards on each position that does not have three cards."""
         return {p: len(self.hands[p]) for p in self.positions if len(self.hands[p]) != CARDS_EACH}
 
     @property
     def too_many(self) -> dict[str, int]:
-        """Positions with more than three cards, and how many they have."""
+        """The number of cards on each position that has more than three cards."""
         return {position: count for position, count in self.wrong_counts.items() if count > CARDS_EACH}
 
     @property
     def all_dealt(self) -> bool:
-        """Whether every position has exactly three cards."""
+        """Whether all positions have exactly three cards."""
         return bool(self.seats) and not self.wrong_counts and not self.extra_cards
 
     @property
     def all_acted(self) -> bool:
-        """Whether every position has played or folded."""
+        """Whether all positions have played or folded."""
         return bool(self.seats) and all(seat in self.acts for seat in self.seats)
 
     @property
     def unread(self) -> tuple[str, ...]:
-        """The positions with a card that could not be read."""
+        """The positions with an unread card."""
         return tuple(p for p in self.positions if any(held.face is None for held in self.hands[p]))
 
     @property
     def positions_lacking_card(self) -> tuple[str, ...]:
-        """The positions with a card that was not read or not counted, which a person can enter.
+        """The positions for which a person can enter a card that was not read or not counted.
 
-        If the shoe reports no positions, a card that was not counted shifted all cards after it, so only
-        unread cards are listed.
+        If the shoe reports no positions, an uncounted card shifts all later cards. Only positions with unread
+        cards are then listed.
         """
         short = {
             position for position, count in self.wrong_counts.items() if count < CARDS_EACH and self.directed
@@ -95,7 +92,7 @@ class Layout:
 
     @property
     def entered(self) -> tuple[tuple[str, str], ...]:
-        """The cards that a person entered, each with its position; none before all have acted."""
+        """The cards that a person entered, each with its position. Empty until all positions have acted."""
         if not self.all_acted:
             return ()
         return tuple(
@@ -117,7 +114,7 @@ class Layout:
 
 
 def position_name(seat: str | int | None) -> str | None:
-    """Return a position's name as used in `Layout.hands`; `dealer`, `d` and 0 stand for the dealer."""
+    """Return a position's name as used in `Layout.hands`. `dealer`, `d` and 0 mean the dealer."""
     if seat is None:
         return None
     name = str(seat)
@@ -125,14 +122,14 @@ def position_name(seat: str | int | None) -> str | None:
 
 
 def left_to_right(seats: Iterable[str]) -> tuple[str, ...]:
-    """Return each position once: numbered ones in order, then those with names."""
+    """Return each position once, first the numbered positions in order, then the named positions."""
     return tuple(sorted(set(seats), key=lambda seat: (not seat.isdecimal(), len(seat), seat)))
 
 
 def build_layout(readings: Sequence[Reading], seats: Sequence[str], order: Order) -> Layout:
     """Lay out a deal from its cards and people's inputs (`set_card`, `play`, `fold`), in time order.
 
-    `seats` are the positions dealt in. If it is empty, they are the positions that the shoe deals to.
+    `seats` are the positions dealt in. By default, they are the positions that the shoe reports.
     """
     cards = [reading for reading in readings if isinstance(reading, CardReading)]
     named = left_to_right(seats) or left_to_right(_dealt_to(cards))
@@ -159,10 +156,10 @@ def build_layout(readings: Sequence[Reading], seats: Sequence[str], order: Order
 
 
 def fill(hands: Mapping[str, Sequence[HandCard]], entered: Input) -> tuple[str, list[HandCard]] | None:
-    """Return the position that a `set_card` names and its hand with that card; None if the card fits nowhere.
+    """Return the position that a `set_card` names, and its hand with that card; None if there is no place.
 
-    `what` names the card to replace. Without it, the card replaces the first unread card or, if there is
-    none, completes a short hand. Without a seat, it goes to the only position that has an unread card.
+    `what` names the card to replace. Without `what`, the card replaces the first unread card or, if there is
+    none, completes a short hand. Without a seat, it goes to the only position with an unread card.
     """
     face = written(entered.card)
     position = position_name(entered.seat)
@@ -219,7 +216,7 @@ def _lay_in_order(layout: Layout, cards: Sequence[CardReading], order: Order) ->
 def _first_out_of_turn(layout: Layout, cards: Sequence[CardReading]) -> str:
     """Describe the first position dealt to out of turn by a shoe that reports positions.
 
-    The dealer's left is first, the dealer last.
+    The dealer's left is first, and the dealer is last.
     """
     dealt = [name for name in dict.fromkeys(position_name(card.to) for card in cards) if name in layout.hands]
     due = [position for position in layout.positions if position in dealt]
@@ -247,7 +244,7 @@ NO_SOURCES: Mapping[str, Collection[str]] = {}
 
 
 def opens_shoe(reading: Reading) -> bool:
-    """Return whether this is a shoe lid opening."""
+    """Return whether the reading is the opening of a shoe's lid."""
     if not isinstance(reading, Switch) or not reading.open:
         return False
     return reading.name.lower().replace(" ", "_").replace("-", "_") in SHOE_SWITCHES
@@ -262,11 +259,11 @@ def judge_deal(
     sources: Mapping[str, Collection[str]] = NO_SOURCES,
     called: Reason | None = None,
 ) -> DealVerdict:
-    """Judge one deal from its readings and people's inputs, in time order, as of the moment of decision.
+    """Judge a deal at the time `decided_at_us` by its readings and people's inputs, in time order.
 
     `seats` are the positions dealt in. `sources` maps each device to the kinds of reading that it is known to
-    send. With `called`, a person's call, the deal is void for that cause and for any others already proven. A
-    short hand voids the deal once every position has acted and no card has come for `deal_timeout_s`.
+    send. `called` is a person's reason to declare the deal void, in addition to all proven causes. A short
+    hand voids the deal if all positions have acted and no card has left the shoe for `deal_timeout_s`.
     """
     layout = build_layout(readings, seats, rules.order)
     last_card_us = max((reading.t for reading in readings if isinstance(reading, Card)), default=0)
@@ -372,8 +369,7 @@ def _find_doubts(layout: Layout, *, void: bool) -> Iterator[tuple[str, str]]:
 
 
 def _build_dealt(layout: Layout) -> Dealt | None:
-    """Return the complete deal if nothing about it is in doubt except the order of dealing; otherwise
-    None."""
+    """Return the complete deal; None if any part other than the order of dealing is in doubt."""
     if not layout.all_dealt or not layout.all_acted or layout.unread or layout.repeats(entered=True):
         return None
     if layout.doubts:
@@ -388,7 +384,7 @@ def _build_dealt(layout: Layout) -> Dealt | None:
 
 
 def _evidence(readings: Sequence[Reading], *, face_up: bool) -> tuple[Reading, ...]:
-    """Return the readings; until every position has acted, without those that name a card."""
+    """Return the readings. Until all positions have acted, omit the readings that name a card."""
     return tuple(reading for reading in readings if face_up or not names_card(reading))
 
 

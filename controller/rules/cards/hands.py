@@ -1,6 +1,6 @@
-"""The notation of cards, the ranking of Three Card Poker hands, and the pay-table rows that they earn.
+"""The notation of cards, the ranking of Three Card Poker hands, and their rows in the pay tables.
 
-A straight beats a flush (T-RANK-1); the ace is high except in 3-2-A (T-RANK-2).
+A straight beats a flush (T-RANK-1). The ace is high except in 3-2-A (T-RANK-2).
 """
 
 from collections.abc import Sequence
@@ -13,20 +13,20 @@ from controller.model.readings import Card as CardReading
 RANKS = "23456789TJQKA"
 SUITS = "cdhs"
 ACE = 14
-"""The ace's rank as the highest card; in the straight A-2-3 it is low."""
+"""The rank of the ace as the highest card. The ace is low in the straight 3-2-A."""
 QUEEN = 12
-"""The rank with which a dealer qualifies."""
+"""The lowest rank of a high card with which the dealer qualifies."""
 
 
 class Card(NamedTuple):
-    """A card: rank 2 to 14 (ace high) and its suit."""
+    """A card, with a rank from 2 to 14 (ace high) and a suit."""
 
     rank: int
     suit: str
 
 
 def card(text: str) -> Card | None:
-    """Parse a card such as `Qh` or `Td`; return None if the text is not a card."""
+    """Parse a card such as `Qh` or `Td`. Return None if the text is not a card."""
     if len(text) != 2 or text[0] not in RANKS or text[1] not in SUITS:
         return None
     return Card(RANKS.index(text[0]) + 2, text[1])
@@ -39,7 +39,7 @@ def deck() -> list[Card]:
 
 @lru_cache(maxsize=256)
 def written(text: str | None) -> str | None:
-    """Return a card's published form (`Th`), also for `10h` or `TH`; None if the text is not a card."""
+    """Return the published form of a card, such as `Th` for `10h` or `TH`; None if it is not a card."""
     if text is None:
         return None
     tidy = text.strip()
@@ -48,15 +48,14 @@ def written(text: str | None) -> str | None:
 
 
 def read_face(reading: CardReading) -> str | None:
-    """Return the card that a shoe read, such as `Qh`; None if it was not read or is not one of the 52
-    cards."""
+    """Return the card that a shoe read, such as `Qh`; None if it was unread or is not one of the 52 cards."""
     if reading.rank is None or reading.suit is None:
         return None
     return written(f"{reading.rank}{reading.suit}")
 
 
 Meeting = Literal["win", "lose", "push", "dealer_does_not_play"]
-"""How a hand compares with the dealer's."""
+"""The result of a hand against the dealer's hand."""
 
 
 class Kind(IntEnum):
@@ -71,14 +70,14 @@ class Kind(IntEnum):
 
 
 class Strength(NamedTuple):
-    """A hand's strength; the stronger of two hands compares as greater."""
+    """A hand's strength. Stronger hands compare as greater."""
 
     kind: Kind
     ranks: tuple[int, ...]
 
     @property
     def qualifies(self) -> bool:
-        """Whether a dealer with this hand plays: queen high or better (T-ANTE-1)."""
+        """Whether the dealer plays with this hand, which requires queen high or better (T-ANTE-1)."""
         return self.kind > Kind.HIGH_CARD or self.ranks[0] >= QUEEN
 
     @property
@@ -108,7 +107,7 @@ def strength(hand: Sequence[Card]) -> Strength:
 
 
 def _straight_to(descending: Sequence[int]) -> int:
-    """Return the top of a three-card straight, or 0; the ace is low only in 3-2-A (T-RANK-2)."""
+    """Return the top rank of a three-card straight, or 0. The ace is low only in 3-2-A (T-RANK-2)."""
     high, middle, low = descending
     if high == middle + 1 == low + 2:
         return high
@@ -136,12 +135,12 @@ _ROWS = {
 
 
 def row(hand: Strength) -> Row | None:
-    """Return the highest row that a hand earns, which alone is paid (!T-4); None below a pair."""
+    """Return the highest row that a hand earns, which is the only one paid (!T-4); None below a pair."""
     return Row.MINI_ROYAL if hand.mini_royal else _ROWS.get(hand.kind)
 
 
 def compare(held: Strength, dealer: Strength, equal: Literal["push", "dealer_wins"] = "push") -> Meeting:
-    """Compare a hand with the dealer's (T-RES-2..4); equal hands push, or lose if `equal` says so (!T-3)."""
+    """Compare a hand with the dealer's (T-RES-2..4). Equal hands push or, by `equal`, lose (!T-3)."""
     if not dealer.qualifies:
         return "dealer_does_not_play"
     if held == dealer:
@@ -150,7 +149,7 @@ def compare(held: Strength, dealer: Strength, equal: Literal["push", "dealer_win
 
 
 def announcement(dealer: Strength) -> str:
-    """Return the dealer's hand as the dealer announces it (T-DEAL-6)."""
+    """Return the dealer's announcement of the hand (T-DEAL-6)."""
     if not dealer.qualifies:
         return "Dealer doesn't play"
     if dealer.kind is not Kind.HIGH_CARD:

@@ -1,1 +1,1 @@
-"""High Roller's own rules, without I/O: whose roll it is, who has won, and where a game's money goes."""
+"""The rules of High Roller, without I/O: the order of rolls, the winner, and the split of the money."""

@@ -1,5 +1,4 @@
-"""Whose turn it is to roll, who has won (the elimination throw, the roll-off and its ties), and how money is
-split."""
+"""The order of rolls, the elimination throw, the roll-off with its ties, and the split of a game's money."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -10,7 +9,7 @@ from controller.model.rulesets import HighRollerRules
 
 
 class Split(NamedTuple):
-    """A game's money in cents: `gross` is the sum of the rake, the Bonus Pot's share and the prize."""
+    """A game's money in cents. `gross` is the sum of the rake, the Bonus Pot's share and the prize."""
 
     gross: int
     rake: int
@@ -21,8 +20,11 @@ class Split(NamedTuple):
 def split(
     gross: int, bonus_take: int, *, rake_percent: int, rake_above_bonus_cents: int | None = None
 ) -> Split:
-    """Split a game's money (H-MONEY-1): first the rake, then the Bonus Pot's share, at most the remainder
-    (!H-7) and, with `rake_above_bonus_cents`, at most that much less than the rake (!H-6)."""
+    """Split a game's money into the rake, the Bonus Pot's share and the prize (H-MONEY-1).
+
+    The share is limited to the money that remains after the rake (!H-7). With `rake_above_bonus_cents`, it is
+    also limited to the rake minus that amount (!H-6).
+    """
     rake = gross * rake_percent // 100
     bonus = min(bonus_take, gross - rake)
     if rake_above_bonus_cents is not None:
@@ -31,7 +33,7 @@ def split(
 
 
 class BonusPot(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The Bonus Pot in cents, and the player whose consecutive wins count towards it."""
+    """The Bonus Pot in cents, and the player with consecutive wins that count towards it."""
 
     cents: int = 0
     winner: str | None = None
@@ -40,12 +42,11 @@ class BonusPot(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     def won(
         self, winner: str, share: int, *, final: bool, wins_needed: int, share_first: bool = True
     ) -> tuple["BonusPot", int]:
-        """Add a game's share; return the resulting pot, and the amount that the game's winner receives from
-        it.
+        """Add a game's share. Return the new pot, and the amount that the game's winner receives.
 
-        The pot, including this share unless the house decides otherwise (!H-12), goes to a player who wins
-        `wins_needed` games in a row (H-BONUS-1) or the final game (H-CLOSE-1). The pot and the count of wins
-        then start again.
+        The pot goes to a player who wins `wins_needed` games in a row (H-BONUS-1) or the final game
+        (H-CLOSE-1). The pot and the count of wins then start again. By default, this game's share is part of
+        the pot that is paid. Without `share_first`, it starts the next pot (!H-12).
         """
         cents = self.cents + share
         in_a_row = self.in_a_row + 1 if winner == self.winner else 1
@@ -57,19 +58,18 @@ class BonusPot(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 _RANKS = {str(rank): rank for rank in range(2, 13)} | {"T": 10, "J": 11, "Q": 12}
 
 CARDS_PER_RANK = 4
-"""Cards of one rank in a deck (H-EQ-1)."""
+"""The number of cards of one rank in a deck (H-EQ-1)."""
 CARDS_PER_DECK = 11 * CARDS_PER_RANK
-"""Four of each rank from 2 to Queen (H-EQ-1)."""
+"""A deck has four cards of each rank from 2 to Queen (H-EQ-1)."""
 
 
 def rank_of(text: str) -> int | None:
-    """Return the total that a card matches: 2 to 10, Jack 11, Queen 12 (H-MATCH-1); None for any other
-    card."""
+    """Return the total that matches a card: 2 to 10, Jack 11, Queen 12 (H-MATCH-1); None for others."""
     return _RANKS.get(text)
 
 
 class BoughtCard(NamedTuple):
-    """A card in front of a player; `rank` is the total that it matches (H-MATCH-1)."""
+    """A card in front of a player. `rank` is the total that matches it (H-MATCH-1)."""
 
     id: str
     player: str
@@ -84,14 +84,16 @@ class CardRoll(NamedTuple):
 
 
 def clockwise_from(button: str, seats: Sequence[str]) -> list[str]:
-    """Return the seats from the button on: the order in which seats buy (H-BTN-2) and tied players roll
-    (H-ORDER-1)."""
+    """Return the seats clockwise from the button.
+
+    Seats buy (H-BTN-2) and tied players roll (H-ORDER-1) in this order.
+    """
     start = seats.index(button)
     return [*seats[start:], *seats[:start]]
 
 
 class RollPolicy(NamedTuple):
-    """How a house interprets what the rules leave open; the defaults are the recommended interpretation."""
+    """A house's choices where the rules are open. The defaults are the recommended choices."""
 
     lone_match_rolls: bool = False
     button_first: bool = False
@@ -101,7 +103,7 @@ class RollPolicy(NamedTuple):
 
 
 def build_policy(rules: HighRollerRules) -> RollPolicy:
-    """Return the interpretation chosen in a rule set's settings (!H-2, !H-4, !H-3, !H-16, !H-12)."""
+    """Return the choices in a rule set's settings (!H-2, !H-4, !H-3, !H-16, !H-12)."""
     return RollPolicy(
         lone_match_rolls=rules.lone_match == "rolls",
         button_first=rules.roll_order == "button",
@@ -117,10 +119,10 @@ RECOMMENDED = RollPolicy()
 class RollOff(msgspec.Struct, frozen=True):
     """The roll-off of the players who matched.
 
-    Each player has one roll for each matching card, and the highest roll wins. `turns` are the rolls to come.
-    If players tie for the highest roll, they roll again in the same order: once each, for the card of the
-    best roll, or with `per_card` once for each card that they rolled for. Equal best rolls of one player are
-    not a tie (!H-3). `tied` is set if the rolls to come break a tie.
+    Each player has one roll for each matching card, and the highest roll wins. `turns` are the cards of the
+    remaining rolls. Players tied for the highest roll roll again in the same order: once each, for the card
+    of the best roll, or with `per_card`, once for each of their cards. Equal best rolls of one player are not
+    a tie (!H-3). `tied` is true while the remaining rolls break a tie.
     """
 
     turns: tuple[BoughtCard, ...]
@@ -130,28 +132,27 @@ class RollOff(msgspec.Struct, frozen=True):
 
     @property
     def next(self) -> BoughtCard:
-        """Return the card whose roll is next."""
+        """The card of the next roll."""
         return self.turns[0]
 
     @property
     def players(self) -> tuple[str, ...]:
-        """Return the players who are still in, in the order of their rolls."""
+        """The remaining players, in rolling order."""
         cards = (*(roll_made.card for roll_made in self.done), *self.turns)
         return tuple(dict.fromkeys(card.player for card in cards))
 
     def may_decline(self) -> bool:
-        """Return whether the next roll may be declined: every remaining player rolls at least once
-        (H-WIN-1)."""
+        """Return whether the next roll may be declined. Each player must roll at least once (H-WIN-1)."""
         player = self.next.player
         left = sum(card.player == player for card in self.turns)
         return left > 1 or any(roll_made.card.player == player for roll_made in self.done)
 
     def decline(self) -> "RollOff | CardRoll":
-        """Skip the next roll (!H-17); return how the roll-off continues, or the roll that won."""
+        """Skip the next roll (!H-17). Return the new state of the roll-off, or the winning roll."""
         return _next_state(self, self.done)
 
     def roll(self, total: int) -> "RollOff | CardRoll":
-        """Handle the next roll; return how the roll-off continues, or the roll that won."""
+        """Handle the next roll. Return the new state of the roll-off, or the winning roll."""
         done = (*self.done, CardRoll(total, self.next))
         return _next_state(self, done)
 
@@ -175,12 +176,12 @@ def _next_state(roll_off: RollOff, done: tuple[CardRoll, ...]) -> RollOff | Card
 def eliminate(
     cards: Sequence[BoughtCard], total: int, order: Sequence[str], policy: RollPolicy = RECOMMENDED
 ) -> RollOff | BoughtCard | None:
-    """Return which players the elimination throw leaves in the game (H-MATCH-1).
+    """Return the result of the elimination throw (H-MATCH-1).
 
-    `order` lists the seats clockwise from the button. The result is None if nobody matches, so the dice are
-    thrown again (!H-1), the winning card if only one player matches (!H-2), and otherwise the roll-off: most
-    matching cards first, tied players in order from the button, each player's rolls in a row (H-ORDER-1,
-    !H-4). `policy` may choose another interpretation.
+    `order` lists the seats clockwise from the button. The result is None if nobody matches and the dice are
+    thrown again (!H-1), the winning card if only one player matches (!H-2), and otherwise the roll-off. In
+    the roll-off, the player with the most matching cards rolls first, and tied players roll in order from the
+    button. Each player makes all rolls in a row (H-ORDER-1, !H-4). `policy` may change these defaults.
     """
     matching: dict[str, list[BoughtCard]] = {}
     for card in cards:
