@@ -1,5 +1,5 @@
-"""Settlement: takes wagers and results, and returns decided bets, exact to the cent.
+"""Settlement: decides bets, exact to the cent, from wagers and results.
 
-Each game has its own wager book (`controller.games.*.wagers`), which receives requests one by one. A book
-reads no clock, draws no random number and does no I/O. `run` connects a game to JSON Lines.
+Each game has a wager book (`controller.games.*.wagers`), which handles requests one by one. A book reads no
+clock, draws no random numbers and does no I/O. `run` connects a book to JSON Lines.
 """

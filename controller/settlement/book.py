@@ -1,8 +1,8 @@
-"""The interface of every game's wager book: its requests, one JSON object per line, and its answers.
+"""The interface of the games' wager books: requests, one JSON object per line, and answers.
 
-Each game declares its own requests as subclasses of Request; the common requests are here. A line that is not
-exactly one request is malformed and ends the run, because a bet that is only partly understood must not be
-booked.
+Each game declares its requests as subclasses of Request. The common requests are here. A line that is not
+exactly one request is malformed and ends the run, because a bet must not be booked unless all of it is
+understood.
 """
 
 from abc import ABC, abstractmethod
@@ -15,24 +15,24 @@ import msgspec
 from controller.model.verdicts import Reason
 
 Cents = int
-"""An amount in whole cents, as it appears in a request; `run.impossible_amount` checks its range."""
+"""An amount in whole cents, as in a request. `run.impossible_amount` checks its range."""
 CENTS_FIELDS = ("amount", "to")
 """The fields that contain an amount."""
 
 RawRequest = dict[str, object]
-"""One request, as the object on its JSON line."""
+"""A request, as the object on its JSON line."""
 
 
 class Request(
     msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True, tag_field="do"
 ):
-    """One line of input. Its `do` is the tag of the subclass."""
+    """A line of input. Its `do` is the tag of the subclass."""
 
 
 class Working(Request, frozen=True, kw_only=True, tag="working"):
-    """Call a bet on or off, or return it to the default of the rules ("default").
+    """Call a bet on or off, or return it to the rules' default ("default").
 
-    `stands` tells whether the call also applies to later rounds, in a game where calls end with the come-out.
+    `stands` extends the call to later rounds, in a game where calls end with the come-out.
     """
 
     id: str
@@ -61,7 +61,7 @@ class Remove(Request, frozen=True, kw_only=True, tag="remove"):
 
 
 class Malformed(Exception):
-    """A line is not a request: the line's number (from 1), what was found, and what was expected."""
+    """A line that is not a request. `line` counts from 1."""
 
     def __init__(self, line: int, found: str, expected: str) -> None:
         super().__init__(f"line {line}: found {found}, expected {expected}")
@@ -71,27 +71,25 @@ class Malformed(Exception):
 
 
 def format_reasons(reasons: Iterable[Reason]) -> str:
-    """Return the causes of an outcome as a request's reason, such as `off_table, cocked`."""
+    """Return the causes of an outcome as the reason of a request, such as `off_table, cocked`."""
     return ", ".join(dict.fromkeys(reason.code for reason in reasons))
 
 
 BOOK_ID = "BOOK-ID"
-"""A rule of the wager book, not of a document: an id names one bet, is used once, and is valid while the bet
-is up."""
+"""A rule of the wager book. An id names one bet, is used once, and is valid while the bet is up."""
 BOOK_AMOUNT = "BOOK-AMOUNT"
-"""A rule of the wager book, not of a document: an increase raises a stake, a reduction lowers it."""
+"""A rule of the wager book. An increase raises a stake, and a reduction lowers it."""
 Status = Literal["win", "lose", "push", "void", "removed", "rejected", "pending"]
 
 
 class AnswerLine(msgspec.Struct, frozen=True):
-    """One line of output."""
+    """A line of output."""
 
 
 class Decided(AnswerLine, frozen=True):
-    """A bet's result. Amounts are in cents.
+    """The result of a bet, in cents.
 
-    `payout` is the winnings without the stake. `returned` is all money paid to the player, including the
-    stake.
+    `payout` is the winnings without the stake. `returned` is all money paid to the player, with the stake.
     """
 
     id: str
@@ -104,7 +102,7 @@ class Decided(AnswerLine, frozen=True):
 
 
 class RefusedLine(AnswerLine, frozen=True, kw_only=True):
-    """A refused request, which changed nothing: the rule that forbids it, and what would be accepted."""
+    """A refused request, which changed nothing, with the rule of the refusal and what would be accepted."""
 
     id: str
     do: str
@@ -114,7 +112,7 @@ class RefusedLine(AnswerLine, frozen=True, kw_only=True):
 
 
 class Reduced(AnswerLine, frozen=True, kw_only=True):
-    """A granted reduction, and the cents returned."""
+    """An accepted reduction, and the cents returned."""
 
     id: str
     do: str = "reduce"
@@ -123,7 +121,7 @@ class Reduced(AnswerLine, frozen=True, kw_only=True):
 
 
 class Bonus(Decided, frozen=True):
-    """A bonus that a bet wins besides its own odds; its stake is 0, and its id is the bet's plus `:bonus`."""
+    """A bonus that a bet wins besides its odds. Its stake is 0, and its id is the bet's id with `:bonus`."""
 
     ENDING: ClassVar[str] = ":bonus"
 
@@ -134,7 +132,7 @@ class Bonus(Decided, frozen=True):
 
 
 class PotShared(AnswerLine, frozen=True, kw_only=True):
-    """How the stakes of a game are divided, in cents: gross = rake + bonus + prize.
+    """The split of a game's stakes, in cents: gross = rake + bonus + prize.
 
     `bonus_paid` is paid from the Bonus Pot. `winner` is the player who receives it and the prize.
     """
@@ -150,7 +148,7 @@ class PotShared(AnswerLine, frozen=True, kw_only=True):
 
 
 class PotRecorded(AnswerLine, frozen=True, kw_only=True):
-    """A Bonus Pot (in cents) recorded as rake at the end of the hours of operation, under this rule."""
+    """A Bonus Pot, in cents, that is recorded as rake at the end of the hours of operation."""
 
     id: str
     do: Literal["end"] = "end"
@@ -160,22 +158,22 @@ class PotRecorded(AnswerLine, frozen=True, kw_only=True):
 
 
 class Refusal(NamedTuple):
-    """Why a request is refused: the id of a rule, and a sentence that states what would be accepted."""
+    """The reason for a refusal: the id of a rule, and a message that states what would be accepted."""
 
     rule: str
     reason: str
 
     def refuse(self, id: str, do: str) -> RefusedLine:  # noqa: A002 - the name in the contract
-        """Return the answer to a refused request about the table, or about a bet that is up."""
+        """Return the answer to a refused request about the table or about a bet that is up."""
         return RefusedLine(id=id, do=do, rule=self.rule, reason=self.reason)
 
     def reject(self, id: str, wager: str, stake: int) -> Decided:  # noqa: A002 - the name in the contract
-        """Return the answer to a bet that is not accepted."""
+        """Return the answer to a refused bet."""
         return Decided(id, wager, "rejected", stake, 0, 0, f"{self.rule}: {self.reason}")
 
 
 def pending(id: str, wager: str, stake: int) -> Decided:  # noqa: A002 - the name in the contract
-    """Return the line for a bet that is still undecided at the end."""
+    """Return the line for a bet that is undecided when the requests end."""
     return Decided(id, wager, "pending", stake, 0, 0, "not decided when the requests ended")
 
 
@@ -183,47 +181,47 @@ NEVER_LATE = Refusal("C34-MK-1b", "only craps wagers can be made with the dice o
 
 
 class Book(ABC):
-    """A game's wager book. It is deterministic: the same requests produce the same lines."""
+    """The wager book of a game. It is deterministic, so the same requests produce the same lines."""
 
     @property
     @abstractmethod
     def vocabulary(self) -> Sequence[type[Request]]:
-        """The types of request that this game understands."""
+        """The types of request that the game accepts."""
 
     @abstractmethod
     def apply(self, request: Request) -> list[AnswerLine]:
-        """Carry out a request of the vocabulary and return the answer; never raises for such a request."""
+        """Carry out a request of the vocabulary and return the answer. No such request raises an error."""
 
     @abstractmethod
     def finish(self) -> list[AnswerLine]:
-        """Return a line for each undecided bet, in the order they were made."""
+        """Return a line for each undecided bet, oldest first."""
 
     @property
     def breakage_cents(self) -> Fraction:
-        """The exact amount that the house has kept so far by rounding down."""
+        """The exact cents that the house has kept by rounding winnings down."""
         return Fraction()
 
     @property
     def remembers(self) -> bool:
-        """Whether the book has state besides its bets, so that a new book would not be equivalent."""
+        """Whether the book has state besides its bets, which a new book would lack."""
         return False
 
     @property
     def line_bet_missing(self) -> bool:
-        """Whether the shooter has not made the line bet that is now required."""
+        """Whether the shooter lacks the line bet that is now required."""
         return False
 
     @property
     def late_refusal(self) -> Refusal | None:
-        """Why not even a confirmed bet is accepted while the dice are out; None if confirmed bets are."""
+        """The refusal of all late bets; None if confirmed late bets are accepted."""
         return NEVER_LATE
 
     @property
     def without_pair_plus(self) -> tuple[str, ...]:
-        """The positions that have an Ante but no Pair Plus."""
+        """The positions with an Ante and without Pair Plus."""
         return ()
 
     @property
     def played(self) -> tuple[str, ...]:
-        """The positions that have a Play wager."""
+        """The positions with Play."""
         return ()

@@ -1,11 +1,11 @@
-"""The common parts of the games' pay tables: money, odds, limits and policies, and exact house edges.
+"""The common parts of pay tables: money, odds, limits, policies, and exact house edges.
 
-Money is in whole cents, odds are ratios of whole numbers, and each payout is rounded once, always down. No
-document says how to round (!X-8). What the house keeps by rounding down is its breakage, which a ledger sums
-exactly. The settings are plain frozen dataclasses, so that the games need no configuration library.
+Money is in whole cents, and odds are ratios of whole numbers. Each payout is rounded down once. No document
+specifies the rounding (!X-8). The amount that the house keeps by rounding down is its breakage, which a
+ledger sums exactly. The settings are frozen dataclasses, so the games need no configuration library.
 
-Each game's wagers report the edges of a pay table next to the document's figures. `tablectl rules check`
-prints this report for a pay table that is shipped with the product.
+Each game's wagers report the edges of a pay table and the document's figures. `tablectl rules check` prints
+this report for a shipped pay table.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -16,11 +16,11 @@ from typing import Annotated, NamedTuple
 from annotated_types import Ge, Le
 
 MAX_CENTS = 10**15
-"""Maximum amount of one request: far above any table's limit, and exact in any JSON reader."""
+"""The maximum amount of a request. It exceeds the limits of all tables and is exact in any JSON parser."""
 
 
 class Ratio(NamedTuple):
-    """The odds of a bet, `pays` to `to`: 7 to 4 is Ratio(7, 4)."""
+    """The odds of a bet, `pays` to `to`. Odds of 7 to 4 are Ratio(7, 4)."""
 
     pays: int
     to: int = 1
@@ -48,26 +48,26 @@ class Payout(NamedTuple):
 
 
 def payout(stake_cents: int, ratio: Ratio, pay_unit_cents: int = 1) -> Payout:
-    """Return the winnings of one bet, rounded down once to the pay unit."""
+    """Return the winnings of a bet, rounded down once to the pay unit."""
     exact = stake_cents * ratio.pays
     paid_cents = exact // (ratio.to * pay_unit_cents) * pay_unit_cents
     return Payout(paid_cents, exact - paid_cents * ratio.to, ratio.to)
 
 
 class BreakageLedger:
-    """The sum of all breakage, kept per denominator so that adding a part is one integer addition."""
+    """The sum of all breakage. It is kept per denominator, so each addition is an integer addition."""
 
     def __init__(self) -> None:
         self._over: dict[int, int] = {}
 
     def keep(self, part: Payout) -> None:
-        """Add the breakage of one bet."""
+        """Add the breakage of a bet."""
         if part.breakage:
             self._over[part.over] = self._over.get(part.over, 0) + part.breakage
 
     @property
     def total_cents(self) -> Fraction:
-        """The exact total of all breakage."""
+        """The exact total of all breakage, in cents."""
         return sum((Fraction(part, over) for over, part in self._over.items()), Fraction())
 
 
@@ -77,7 +77,7 @@ Amount = Annotated[int, Ge(1), Le(MAX_CENTS)]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pays:
-    """One row of a pay table: `pays: [17, 1]` means 17 to 1. `rule` is its source."""
+    """A row of a pay table. `pays: [17, 1]` means 17 to 1. `rule` is the source."""
 
     pays: tuple[AtLeastOne, AtLeastOne]
     rule: str
@@ -90,14 +90,14 @@ class Pays:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """The minimum and the maximum bet, in cents, inclusive."""
+    """The minimum and maximum bet, in cents, inclusive."""
 
     value: tuple[Amount, Amount]
     rule: str
     reason: str
 
     def __post_init__(self) -> None:
-        """Raise ValueError for limits that no bet can meet."""
+        """Raise ValueError if no bet can be within the limits."""
         if self.max_cents < self.min_cents:
             raise ValueError(f"a second amount of at least the first ({self.min_cents})")
 
@@ -130,7 +130,7 @@ class Switch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figure:
-    """A required number, at least 1."""
+    """A required number of at least 1."""
 
     value: AtLeastOne
     rule: str
@@ -138,7 +138,7 @@ class Figure:
 
 
 def decimal(value: Fraction, places: int) -> str:
-    """Return a fraction as text with this many decimal places; halves are rounded away from zero."""
+    """Return a fraction as text with this many decimal places. Halves are rounded away from zero."""
     scaled = abs(value) * 10**places + Fraction(1, 2)
     digits = str(scaled.numerator // scaled.denominator).rjust(places + 1, "0")
     sign = "-" if value < 0 and digits.strip("0") else ""
@@ -146,16 +146,16 @@ def decimal(value: Fraction, places: int) -> str:
 
 
 def matches_printed(value: Fraction, printed: str) -> bool:
-    """Return whether a document's figure equals the value, rounded to the figure's number of digits."""
+    """Return whether a document's figure equals the value, rounded to the figure's decimal places."""
     return decimal(value, len(printed.partition(".")[2])) == printed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Edge:
-    """One wager's house edge as a fraction of the stake; negative if the player has the advantage.
+    """A wager's house edge as a fraction of the stake. It is negative if the player has the advantage.
 
-    `edge` is per bet made, including pushes; `decided` is per bet won or lost, for wagers that can push.
-    `printed` is the document's figure in per cent; None if the document has none.
+    `edge` is per bet made, including pushes. `decided` is per bet won or lost, for wagers that can push.
+    `printed` is the document's figure in per cent; None if there is none.
     """
 
     wager: str
@@ -165,18 +165,18 @@ class Edge:
 
     @property
     def per_cent(self) -> str:
-        """The edge in per cent with four decimal places."""
+        """The edge in per cent, with four decimal places."""
         return decimal(self.edge * 100, 4)
 
     @property
     def agrees(self) -> bool | None:
-        """Whether the document's figure is correct; None if the document has none."""
+        """Whether the document's figure is correct; None if there is none."""
         return None if self.printed is None else matches_printed(self.edge * 100, self.printed)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chance:
-    """One event's exact probability, and the document's figure for it (`printed`)."""
+    """The exact probability of an event, and the document's figure for it."""
 
     event: str
     chance: Fraction
@@ -185,14 +185,14 @@ class Chance:
 
     @property
     def agrees(self) -> bool | None:
-        """Whether the document's figure is correct; None if the document has none."""
+        """Whether the document's figure is correct; None if there is none."""
         shown = self.chance * 100 if self.in_per_cent else self.chance
         return None if self.printed is None else matches_printed(shown, self.printed)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """A property of a pay table that its owner should know about. `rule` is the source of the figure."""
+    """A property of a pay table that its owner should know. `rule` is the source of the figure."""
 
     code: str
     wager: str
@@ -202,7 +202,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """Everything that follows from a pay table by arithmetic alone."""
+    """The results of the arithmetic on a pay table."""
 
     ruleset: str
     title: str
@@ -212,7 +212,7 @@ class Report:
 
     @property
     def agrees(self) -> bool:
-        """Whether all of the document's figures are correct."""
+        """Whether all figures of the document are correct."""
         rows: tuple[Edge | Chance, ...] = (*self.edges, *self.chances)
         return all(row.agrees is not False for row in rows)
 
@@ -220,7 +220,7 @@ class Report:
 def find_uneven_pay(
     wager: str, ratio: Ratio, rule: str, chip_cents: int, pay_unit_cents: int
 ) -> Finding | None:
-    """Return a finding if a single chip can't be paid exactly at this ratio, with the stakes that can be."""
+    """Return a finding if one chip can't be paid exactly at this ratio, with the stakes that can."""
     part = payout(chip_cents, ratio, pay_unit_cents)
     if not part.breakage:
         return None
@@ -243,11 +243,11 @@ def _breaks(stake_cents: int, ratio: Ratio, pay_unit_cents: int) -> bool:
 
 
 STEEP_EDGE = Fraction(1, 4)
-"""Minimum house edge that is reported as a finding; the worst of the usual wagers have an edge of 1/6."""
+"""The minimum house edge that is reported as a finding. The worst typical wager has an edge of 1/6."""
 
 
 def edge_findings(edges: Iterable[Edge], rules: Mapping[str, str]) -> Iterator[Finding]:
-    """Yield findings for wagers that favour the player or have a house edge of at least STEEP_EDGE."""
+    """Yield a finding for each wager that favours the player or has an edge of at least STEEP_EDGE."""
     for row in edges:
         per_cent = decimal(abs(row.edge) * 100, 2)
         if row.edge < 0:
@@ -269,7 +269,7 @@ def edge_findings(edges: Iterable[Edge], rules: Mapping[str, str]) -> Iterator[F
 def breakage_findings(
     pays: Iterable[tuple[str, Pays]], chip_cents: int, pay_unit_cents: int
 ) -> Iterator[Finding]:
-    """Yield findings for odds at which a single chip can't be paid exactly."""
+    """Yield a finding for each row at which one chip can't be paid exactly."""
     for wager, row in pays:
         if found := find_uneven_pay(wager, row.ratio, row.rule, chip_cents, pay_unit_cents):
             yield found

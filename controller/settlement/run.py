@@ -1,4 +1,4 @@
-"""Settlement of JSON Lines: decodes requests, naming the field of any mistake, and yields the answers."""
+"""Settlement of JSON Lines: decodes requests, yields the answers, and names the field of a mistake."""
 
 import re
 from codecs import BOM_UTF8
@@ -40,14 +40,14 @@ _MAX = 120
 
 
 class Decoder:
-    """Decodes the lines of a game whose requests are given by its vocabulary."""
+    """Decodes request lines for a game's vocabulary."""
 
     def __init__(self, vocabulary: Sequence[type[Request]]) -> None:
         self._decoder: msgspec.json.Decoder[Request] = msgspec.json.Decoder(reduce(or_, vocabulary))
         self._kinds = {str(kind.__struct_config__.tag): kind for kind in vocabulary}
 
     def decode(self, raw: bytes, line: int) -> Request:
-        """Decode line number `line`. Raises Malformed."""
+        """Decode the line with number `line`. Raise Malformed if it is not a request."""
         try:
             value = decode_strict(raw)
             return self._decoder.decode(raw)
@@ -64,7 +64,7 @@ class Decoder:
 def _malformed(
     value: object, raw: bytes, line: int, error: str, kinds: Mapping[str, type[Request]]
 ) -> Malformed:
-    """Return the error in a line of valid JSON: its `do` is checked first, then its fields."""
+    """Return the error in a line of valid JSON. The `do` is checked first, then the fields."""
     do = value.get("do") if isinstance(value, dict) else None
     kind = kinds.get(do) if isinstance(do, str) else None
     if kind is None:
@@ -87,7 +87,7 @@ def _fields(kind: type[Request]) -> str:
 
 
 def _value_at(value: object, path: str) -> object:
-    """Return the value at a path, up to its first indefinite step: `[...]` stands for any element."""
+    """Return the value at a path, up to the first indefinite step, `[...]`, which means any element."""
     for step in _STEP.finditer(path):
         if step["name"] is not None and isinstance(value, dict):
             value = value[step["name"]]
@@ -110,7 +110,7 @@ def _expected(error: str, field: str, kind: type[Request]) -> str:
 
 
 def _choices(kind: type[Request], field: str) -> str:
-    """Return a field's possible values, as JSON; empty if they are not an enumeration."""
+    """Return the possible values of a field, as JSON; empty if they are not an enumeration."""
     hint = next((each.type for each in msgspec.structs.fields(kind) if each.encode_name == field), None)
     members = (hint,) if get_origin(hint) is Literal else get_args(hint)
     words = [_as_json(word) for one in members if get_origin(one) is Literal for word in get_args(one)]
@@ -137,10 +137,10 @@ _BETWEEN = f"an amount must be 1 to {MAX_CENTS:,} cents"
 
 
 def settle(lines: Iterable[bytes], game: Book) -> Iterator[bytes]:
-    """Yield the results of request lines, each as soon as it is known, and finally the undecided bets.
+    """Yield the results of request lines as they are decided, and finally the undecided bets.
 
-    Blank lines are skipped. Raises Malformed at the first line that is not a request of the game; earlier
-    answers remain valid.
+    Blank lines are skipped. Raise Malformed at the first line that is not a request of the game. The answers
+    before it remain valid.
     """
     decoder = Decoder(game.vocabulary)
     encoder = msgspec.json.Encoder()
@@ -157,7 +157,7 @@ def settle(lines: Iterable[bytes], game: Book) -> Iterator[bytes]:
 
 
 def impossible_amount(request: Request) -> AnswerLine | None:
-    """Return the answer to a request whose amount is out of range; None for every other request."""
+    """Return the answer to a request whose amount is out of range; None for other requests."""
     match request:
         case Increase(to=to) if not 1 <= to <= MAX_CENTS:
             return _refusal(to).refuse(request.id, "increase")

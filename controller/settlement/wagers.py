@@ -1,4 +1,4 @@
-"""The interface between settlement and a game: one `Wagers` value per game, in the game's own package."""
+"""The interface between settlement and a game: one `Wagers` value per game, in the game's package."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ class LoadPayTable(Protocol):
 
 
 class Differing(NamedTuple):
-    """A figure that differs between the rule set and the pay table."""
+    """A value that differs between the rule set and the pay table."""
 
     section: str
     key: str
@@ -30,7 +30,7 @@ class Differing(NamedTuple):
 
 
 class PayTableDiffers(Exception):
-    """The rule set and the pay table divide the money differently."""
+    """The rule set and the pay table split the money differently."""
 
     def __init__(self, figures: Sequence[Differing]) -> None:
         super().__init__(", ".join(figure.key for figure in figures))
@@ -38,7 +38,7 @@ class PayTableDiffers(Exception):
 
 
 class PlayState(Protocol):
-    """The state of play at a table apart from its bets; the requests of `prelude` bring a new book to it."""
+    """The state of play at a table, apart from its bets."""
 
     @property
     def point(self) -> int | None:
@@ -46,19 +46,19 @@ class PlayState(Protocol):
 
     @property
     def shooter(self) -> str | None:
-        """The player who has the dice; None if that is not known."""
+        """The player who has the dice; None if unknown."""
 
     def follow(self, request: Request) -> None:
-        """Update the state for a request that was granted."""
+        """Update the state after an accepted request."""
 
     def is_redundant(self, request: Request) -> bool:
         """Return whether a request only repeats the current state."""
 
     def names_shooter(self, request: Request) -> bool:
-        """Return whether a request names the shooter, which the table repeats after a correction."""
+        """Return whether a request names the shooter. The table repeats such requests after a correction."""
 
     def prelude(self) -> Sequence[RawRequest]:
-        """Return the requests that bring a new book without bets to this state."""
+        """Return the requests that bring a new, empty book to this state."""
 
 
 class NoPlayState:
@@ -68,25 +68,25 @@ class NoPlayState:
     shooter: str | None = None
 
     def follow(self, request: Request) -> None:
-        """Ignore the request: there is nothing to follow."""
+        """Do nothing, because there is no state."""
 
     def is_redundant(self, request: Request) -> bool:
-        """Return False: every request matters."""
+        """Return False, because every request has an effect."""
         del request
         return False
 
     def names_shooter(self, request: Request) -> bool:
-        """Return False: nobody has the dice."""
+        """Return False, because the game has no shooter."""
         del request
         return False
 
     def prelude(self) -> Sequence[RawRequest]:
-        """Return no requests: a new book is already in this state."""
+        """Return no requests, because a new book is already in this state."""
         return ()
 
 
 class Ended(NamedTuple):
-    """An attempt that ended; `remembers` tells whether the book has state besides its bets."""
+    """An attempt that ended. `remembers` tells whether the book has state besides its bets."""
 
     play_state: PlayState
     requests: Sequence[RawRequest]
@@ -95,7 +95,7 @@ class Ended(NamedTuple):
 
 
 def decided_by(do: str) -> Callable[[Ended], Sequence[RawRequest] | None]:
-    """Return a `settled_at` for a book that starts over after each request with this name."""
+    """Return a `settled_at` function for a book that starts again after each request named `do`."""
 
     def settled_at(ended: Ended) -> Sequence[RawRequest] | None:
         return () if any(raw["do"] == do for raw in ended.requests) else None
@@ -120,7 +120,7 @@ def _fresh(outcome: Outcome, players: Mapping[str, str]) -> Sequence[RawRequest]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wagers:
-    """A game's wagers, as they are used outside the game's package."""
+    """A game's wagers, as the rest of the controller uses them."""
 
     pay_table: type[object]
     """The type of the game's pay tables."""
@@ -129,24 +129,27 @@ class Wagers:
     report: Callable[[RuleSet, LoadPayTable], Report]
     """Returns the exact edges of the game's pay table. Raises SettingsError."""
     requests_of: Callable[[Outcome], list[RawRequest]]
-    """Returns the requests to the book that follow from an outcome; for a correction, the corrected ones."""
+    """Returns the requests to the book for an outcome. A correction returns the corrected requests."""
     closed: Refusal
-    """Why no bet is accepted while bets are closed."""
+    """The refusal of bets while betting is closed."""
     settled_at: Callable[[Ended], Sequence[RawRequest] | None]
-    """Returns the requests that bring a new book without bets to the state reached; None if none can."""
+    """Returns the requests that bring a new, empty book to the state reached; None if none can."""
     play_state: Callable[[], PlayState] = NoPlayState
-    """Returns the state of play at the start."""
+    """Returns the initial state of play."""
     prelude_after: Callable[[Outcome, Mapping[str, str]], Sequence[RawRequest]] = _fresh
-    """Returns the requests that bring a new book to the table's state after an outcome (players by seat)."""
+    """Returns the requests that bring a new book to the table's state after an outcome.
+
+    The mapping names the player of each seat.
+    """
     point_after: Callable[[Outcome], int | Literal["off"] | None] = _no_point
-    """Returns the point after an outcome, if the outcome states it; otherwise None."""
+    """Returns the point after an outcome; None if the outcome does not state it."""
     accepted_while_closed: Callable[[RawRequest], bool] = _never
-    """Returns whether a request is accepted although bets are closed."""
+    """Returns whether a request is accepted while betting is closed."""
     accepts_late: bool = False
-    """Whether bets made with the dice out are accepted if the dealer and the boxperson confirm them."""
+    """Whether late bets are accepted if the dealer and the boxperson confirm them."""
     bets_reports: frozenset[BetsReport] = frozenset()
-    """The reports on bets that the game's table receives."""
+    """The reports on bets that settlement sends to the table."""
     bought_at_table: Refusal | None = None
-    """Why settlement accepts no bet in a game whose cards are bought at the table, which reports them."""
+    """The refusal of bets in a game whose cards are bought at the table, which reports the purchases."""
     returns_stakes_at_open_and_close: bool = True
     """Whether all stakes are returned when the table opens or closes."""
