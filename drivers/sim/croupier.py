@@ -108,7 +108,7 @@ class Spin:
 
 
 class Croupier:
-    """Plays successive scenes at one wheel, whose rotor keeps turning."""
+    """A croupier who plays successive scenes at one wheel, whose rotor keeps turning."""
 
     def __init__(
         self,

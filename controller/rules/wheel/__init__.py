@@ -1,7 +1,7 @@
-"""The spin judge: whether a spin counts, which number it produced, and when No More Bets is due.
+"""The spin judge: whether a spin counts, its number, and the time of No More Bets.
 
-`SpinWatch` follows a spin while it runs, `judge_spin` rules on it, and `Learned` is what a table learns about
-its wheel. Everything is computed from the readings alone, without a clock or I/O.
+`SpinWatch` follows a running spin, `judge_spin` rules on a spin, and `Learned` holds the values that a table
+learns about its wheel. All results follow from the readings, without a clock or I/O.
 """
 
 from controller.rules.wheel.devices import SURELY_SEEN_US, Sources

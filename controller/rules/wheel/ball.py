@@ -1,7 +1,7 @@
-"""The ball's run around the track: its direction, and how far it provably ran.
+"""The ball's run in the track: its direction, and the number of turns that the pulses prove.
 
-Only what working beams detected counts. A run ends where they were silent for more than a turn, unless this
-wheel's beams miss the ball so often that silence proves nothing.
+Only pulses of working beams count. A run ends where working beams were silent for more than a turn, unless
+this wheel's beams miss the ball so often that their silence proves nothing.
 """
 
 from bisect import bisect_left
@@ -16,61 +16,58 @@ from controller.rules.wheel.learned import Slowing
 from controller.rules.wheel.story import Pass, Story
 
 _MIN_PASSES = 3
-"""With fewer pulses there is no run."""
+"""Minimum number of pulses of a run."""
 _MAX_STRAY_FRACTION, _MAX_MISSED_FRACTION = 0.3, 0.45
-"""If more than the first fraction of the pulses are not the ball's, or working beams missed more than the
-second fraction of its passes, a chain proves nothing: dust causes one pulse in five, and with many more stray
-pulses some chain would always fit."""
+"""Maximum fractions of stray pulses, and of passes that working beams missed, in a chain that proves a run.
+Dust causes one pulse in five. With many more stray pulses, some chain would always match."""
 _MAX_COST, _MAX_COST_PER_PULSE = 1.5, 0.35
-"""The maximum cost of the cheapest story, in pulses that are not its ball's: a fixed part, and a part per
-pulse. Dust costs a fifth to a fourth of a pulse each time, clean pulses a hundredth. A story (one possible
-explanation of the pulses) that costs more explains nothing."""
+"""Maximum cost of the cheapest story (one possible explanation of the pulses), in pulses that are not the
+ball's: a fixed part, and a part per pulse. A story that costs more explains nothing. Dust costs a fifth to a
+fourth of a pulse each time, clean pulses a hundredth."""
 _FULL_TURN = 1.02
-"""A stretch of at least this length counts as longer than a turn: the beams' angles are off by a degree or
+"""Minimum length of a stretch that counts as longer than a turn. The beams' angles are off by a degree or
 two."""
 _PRIOR_MISSES, _PRIOR_PASSES = 0.5, 5.0
-"""The prior before anything is seen: one pass in ten missed, with little weight."""
+"""Prior for the fraction of missed passes: one pass in ten, with little weight."""
 _SILENCE_BY_CHANCE = 0.003
-"""If the probability of a silence is at least this, the beams are assumed to have missed the ball: this
-happens several times a night on a dusty wheel."""
+"""Probability of a silence from which the beams are assumed to have missed the ball. This happens several
+times a night on a dusty wheel."""
 _MIN_HAND_S = 0.8
-"""The shortest time in which somebody can catch a ball and launch it again: a shorter silence can't hide
-that."""
+"""Minimum duration of a silence in which a person can catch a ball and launch it again."""
 _HAND_BY_CHANCE = 0.0005
-"""A silence of less than a turn, in which somebody may have caught the ball, counts if it is less probable
-than this: on a dusty wheel, one spin in a hundred has such a silence in the last turns that count."""
+"""Probability below which a silence of less than a turn counts, because a person may have caught the ball. On
+a dusty wheel, one spin in a hundred has such a silence in the last turns that count."""
 _BRAKED_FRACTION, _BRAKED_BY_CHANCE = 0.12, 0.05
-"""The maximum fraction by which a ball that kept running is slower than predicted after a silence, and the
-probability that it is even slower: each speed comes from one step, which a tilted bowl and misaligned beams
-make uncertain by a twentieth."""
+"""Maximum fraction by which a running ball is slower than predicted after a silence, and the probability that
+the ball is even slower. Each speed comes from one step, in which a tilted bowl and misaligned beams cause an
+error of a twentieth."""
 _LOSS_UNCERTAINTY = 0.5
-"""The uncertain fraction of the loss of speed that is predicted over a silence: balls differ that much."""
+"""Uncertain fraction of the predicted loss of speed during a silence, from the differences between balls."""
 _START_BY_CHANCE = 0.01
-"""If a beam missed the ball at its start with at least this probability, the start is also sought before that
-beam."""
+"""Probability of a miss at the ball's start from which the start is also sought before the missing beam."""
 _MIN_COAST, _MAX_COAST = 0.93, 1.05
-"""Bounds on how far the ball ran from its last step to leaving the track, as fractions of the predicted
-distance: the speed over one step is known to 5 %, and it only decreases."""
+"""Bounds on the ball's distance from its last step to its exit from the track, as fractions of the predicted
+distance. The speed over one step has an error of 5 %, and the speed only decreases."""
 _COAST_ERROR_TURNS = 0.01
-"""The error of that distance, in turns: the delay of the drop sensor varies by 0.01 or 0.02 s."""
+"""Error in that distance, in turns, because the drop sensor's delay varies by 0.01 or 0.02 s."""
 
 _STEP_SPEED_FACTOR = 1.05
-"""The maximum ratio of a ball's speed before its first proven step to its speed in that step: the speed of
-one step is known to 5 %."""
+"""Maximum ratio of a ball's speed before its first proven step to its speed in that step, which has an error
+of 5 %."""
 _MIN_OTHER_PASSES, _MIN_OTHER_TURNS = 6, 3.0
-"""The passes and turns that the remaining pulses must make before they count as another ball: dust alone
-makes no such run in a thousand spins."""
+"""Passes and turns from which the remaining pulses count as a second ball. Dust alone made no such run in a
+thousand spins."""
 
 
 class BallRun(msgspec.Struct, frozen=True):
     """The run of one ball.
 
-    `direction` is None if the beams that detected it are placed so that both directions fit. `turns` are
-    counted from the first pass that counts to leaving the track at `end_us` (its last pass if no drop was
-    seen); `turns_from` and `turns_to` bound them, given the unseen start, the end, the other stories of the
-    pulses, and turns in which every beam may have missed the ball. `silent_s` is how long working beams had
-    not detected the ball when it left the track, 0 if they detected it within its last turn. `silent_at_us`
-    is the time at which they last fell silent before the passes that count.
+    `direction` is None if the beams that detected the ball are placed so that both directions are possible.
+    `turns` counts from the first pass that counts to the exit from the track at `end_us`, or to the last pass
+    if no drop was sensed. `turns_from` and `turns_to` bound `turns`. The bounds allow for the unseen start,
+    the end, the other stories of the pulses, and turns in which every beam may have missed the ball.
+    `silent_s` is the time without a detection before the exit, or 0 if working beams detected the ball within
+    its last turn. `silent_at_us` is the start of the last silence before the passes that count.
     """
 
     direction: Turning | None
@@ -92,9 +89,9 @@ def find_ball_run(
 ) -> BallRun | None:
     """Return the run that explains the pulses; None if there is none.
 
-    `slowing` shows whether a ball that was not detected for a while kept running. `left_us` is when it left
-    the track according to the drop sensor, None while it has not. `pulses` are those that the chain has
-    received.
+    `slowing` shows whether a ball that was not detected for a while kept running. `left_us` is the time of
+    the exit from the track according to the drop sensor, or None while the sensor has not fired. `pulses` are
+    the pulses that the chain has received.
     """
     best_story, count = chain.best, sum(chain.pulse_counts)
     if best_story is None or best_story.cost > _MAX_COST + _MAX_COST_PER_PULSE * count:
@@ -119,10 +116,10 @@ def find_ball_run(
 
 
 def turns_of_other_ball(chain: Chain, ball: BallRun, pulses: Sequence[BallBeam]) -> float:
-    """Return the turns that another ball ran during this run; 0 if the remaining pulses make no run.
+    """Return the turns of a second ball during this run; 0 if the remaining pulses make no run.
 
-    When two balls pass a beam together, each may be credited with the other's pulse, so a run may be found in
-    parts.
+    When two balls pass a beam together, each may be credited with the other's pulse. A run may therefore
+    consist of several parts.
     """
     if len(pulses) - len(ball.passes) < _MIN_OTHER_PASSES:
         return 0.0
@@ -194,14 +191,14 @@ def _measure_run(
 
 
 def _end_speed(path: Sequence[Pass], story: Story) -> float:
-    """Return the speed at the last pass of a path, in rev/s: half a step after the speed of its last step."""
+    """Return the speed at the last pass of a path, in rev/s, extrapolated by half a step."""
     before, last = path[-2:]
     seconds = (last.t - before.t) / 1e6
     return (last.turns - before.turns) / seconds - story.last.loss * seconds / 2
 
 
 class _Counts:
-    """The passes at working beams that a path contains, and those that were missed."""
+    """The passes of a path at working beams, and the missed ones."""
 
     def __init__(self, chain: Chain, story: Story, path: Sequence[Pass]) -> None:
         self._gaps = chain.gaps(story.sense)
@@ -214,7 +211,7 @@ class _Counts:
         self.missed = sum(self._missed)
 
     def silences(self, slowing: Slowing) -> list[int]:
-        """Return the numbers of the passes before which a silence shows that no ball passed."""
+        """Return the numbers of the passes that follow a silence in which no ball passed."""
         return [
             i
             for i, missed in enumerate(self._missed, 1)
@@ -232,7 +229,7 @@ class _Counts:
         )
 
     def _was_braked(self, step: int, slowing: Slowing) -> bool:
-        """Return whether the ball is slower after a step than one that kept running would be."""
+        """Return whether the ball is slower after a step than a running ball would be."""
         if not 2 <= step < len(self._path) - 1:
             return False
         before, after = self._speed(step - 1), self._speed(step + 1)
@@ -247,9 +244,9 @@ class _Counts:
         return (self._path[step].t + self._path[step - 1].t) / 2e6
 
     def silence_is_significant(self, missed: int, included: int) -> bool:
-        """Return whether this many missed passes in a row are too many for chance.
+        """Return whether chance cannot explain this number of consecutive missed passes.
 
-        `included` of them are included in the number of all missed passes.
+        `included` is the number of them that the count of all missed passes includes.
         """
         return self._miss_probability(included) ** missed < _SILENCE_BY_CHANCE
 
@@ -258,7 +255,7 @@ class _Counts:
         return missed / (missed + self._detected + _PRIOR_PASSES)
 
     def _missed_before_passes(self) -> list[int]:
-        """Return how many working beams missed the ball before each pass but the first."""
+        """Return the number of working beams that missed the ball before each pass except the first."""
         missed: list[int] = []
         gaps, between = self._gaps, self._between
         before = self._path[0]
@@ -287,12 +284,11 @@ class _Counts:
         return min((self._gaps[since.beam][beam] for beam in self._working_beams), default=1.0)
 
     def max_turns_before(self, since: int, slowing: Slowing, pulses: Sequence[BallBeam]) -> float:
-        """Return the maximum number of turns that the ball may have run before pass number `since`, the first
-        that counts.
+        """Return the maximum number of turns before pass number `since`, the first pass that counts.
 
-        Every beam may have missed the ball for whole turns, so an earlier pulse may also be the ball's, if
-        the ball can have come from that pulse's beam in the time between. In this case it was launched after
-        the working beam before that one, because a miss there as well would be a second coincidence.
+        Every beam may have missed the ball for several turns. An earlier pulse may therefore be the ball's,
+        if the ball can have come from that pulse's beam in the time between. The launch was then after the
+        working beam before that beam, because a miss there would be a second coincidence.
         """
         first, start = self._path[since], self._path[0]
         max_turns = first.turns - start.turns + self._max_turns_before_first(start.beam)
@@ -309,11 +305,10 @@ class _Counts:
         return max_turns
 
     def _max_turns_before_first(self, first: int) -> float:
-        """Return the maximum number of turns that the ball may have run before its first pass, at beam
-        `first`.
+        """Return the maximum number of turns before the first pass, which is at beam `first`.
 
-        It was launched after the preceding working beam, or after an earlier one if the beams since may have
-        missed it.
+        The launch was after the preceding working beam, or after an earlier beam if the beams in between may
+        have missed the ball.
         """
         gaps = sorted(self._gaps[beam][first] for beam in self._working_beams) or [1.0]
         gaps += [gap + 1.0 for gap in gaps] + [gaps[0] + 2.0]

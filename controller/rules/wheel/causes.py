@@ -34,31 +34,31 @@ RULES = {
     "conflict": "R-SPIN-4",
     "revolutions_unclear": "R-SPIN-2",
 }
-"""The rule behind each cause, for rule sets that name none."""
+"""Rule behind each cause, for rule sets that name none."""
 _IN_WORDS: Mapping[Turning, str] = {"cw": "clockwise", "ccw": "counter-clockwise"}
 _OUTSIDE_THE_WHEEL = frozenset({"felt", "layout", "table"})
 _DROP_SPEED_TOLERANCE = 0.3
-"""Maximum relative difference between a ball's drop speed and the wheel's drop speed: a few per cent, plus
-what a tilted bowl adds."""
+"""Maximum relative difference between a ball's drop speed and the wheel's: a few per cent, plus the effect of
+a tilted bowl."""
 _MAX_UNSEEN_SPEED_RATIO = 2.0
-"""Maximum ratio of an unseen launch speed to the first speed that was seen."""
+"""Maximum ratio of an unseen launch speed to the first measured speed."""
 _MAX_STRAY_FRACTION = 0.15
-"""If more than this fraction of the pulses are not the ball's, the direction alone voids nothing."""
+"""Fraction of stray pulses above which the direction alone voids no spin."""
 _MARK_OVERDUE_TURNS = 1.3
-"""The mark is overdue this many turns after its last pass: the board that detects it may have missed the
-launch too."""
+"""Turns after the mark's last pass from which the next pass is overdue. The board that missed the mark may
+also have missed the launch."""
 SENSED = frozenset({BallBeam, BallDrop, BallOut, ForeignObject, PocketBall, RotorIndex})
-"""What a wheel's own sensors report."""
+"""Readings of a wheel's sensors."""
 
 
 class Case:
-    """One spin as presented to the judge: what was seen, and what the ball's pulses prove."""
+    """One spin as presented to the judge: the readings, and the run that the ball's pulses prove."""
 
     def __init__(
         self, trace: SpinTrace, ball: BallRun | None, seen: Sequence[Reading], decided_at_us: int
     ) -> None:
-        """`ball` is None if the pulses are not those of a ball that slows down; `seen` are the readings that
-        the trace has received."""
+        """`ball` is None if the pulses are not those of a ball that slows down; `seen` are the trace's
+        readings."""
         self.trace = trace
         self.ball = ball
         self.seen = seen
@@ -66,21 +66,21 @@ class Case:
         self.wheel: Wheel = trace.wheel
         self.rules: SpinRules = trace.rules
         self.learned: Learned = trace.learned
-        """What had been learned about the wheel before this spin."""
+        """Values learned about the wheel before this spin."""
         self.reversal = self._find_reversal()
-        """The first change of the rotor's direction after the launch."""
+        """First change of the rotor's direction after the launch."""
         self.rotor_direction: Turning | None = (
             trace.rotor_direction if self.reversal is None else self.reversal.before
         )
-        """The rotor's direction when the ball was launched; None if no index pass shows it."""
+        """Rotor's direction at the launch; None if no index pass shows it."""
         self.at_rest_us: int | None = (
             None if trace.pockets.confirmed is None else trace.pockets.agreeing[0].reading.t
         )
-        """The time by which the ball had certainly come to rest; None while that is not certain."""
+        """Time by which the ball had certainly come to rest; None without such certainty."""
         self.launch_hidden_by = self._find_what_hid_launch()
-        """What may have hidden the ball's launch and first turns; None if nothing can have."""
+        """Absence or fault that may have hidden the ball's launch and first turns."""
         self.max_turns = self._find_max_turns()
-        """The maximum number of turns that the ball may have run; infinite if nothing limits it."""
+        """Maximum number of turns of the ball; infinite if nothing limits it."""
         self.drop_fits = self._check_drop_fits()
         """Whether the ball had about the wheel's drop speed when the drop was sensed."""
 
@@ -89,11 +89,11 @@ class Case:
         return self.rules.causes.get(code, RULES[code])
 
     def reason(self, code: str, seen: str) -> Reason:
-        """Return a reason for a cause, described by what was seen."""
+        """Return a reason with a cause and its description."""
         return Reason(code=code, rule=self.rule(code), seen=seen)
 
     def turns_seen(self) -> str:
-        """Describe how far the ball ran, as in "3.6 turns (3.5 to 3.7), 4 required"."""
+        """Describe the ball's turns, as in "3.6 turns (3.5 to 3.7), 4 required"."""
         assert self.ball is not None
         ball = self.ball
         most = f"to {self.max_turns:.1f}" if isfinite(self.max_turns) else "or more"
@@ -103,7 +103,7 @@ class Case:
 
     @property
     def began_us(self) -> int:
-        """The time of the ball's first pulse, when it was certainly running."""
+        """Time of the ball's first pulse."""
         if self.ball is not None:
             return self.ball.passes[0].t
         pulses = self.trace.pulses
@@ -133,18 +133,18 @@ class Case:
         return None
 
     def _first_lap_us(self) -> int:
-        """Return how long a lap takes at the speed of the ball's first step; 0 if it made no step."""
+        """Return the duration of a lap at the speed of the ball's first step; 0 if the ball made no step."""
         if self.ball is None or len(self.ball.passes) < 2:
             return 0
         first, second = self.ball.passes[:2]
         return round((second.t - first.t) / (second.turns - first.turns))
 
     def _find_overdue(self, passes: Sequence[RotorIndex], at: int) -> Absence | None:
-        """If the mark was overdue before pass `at`, or before the decision if no pass followed, return the
-        period from its last pass to the ball's first pulse.
+        """Return the absence from the mark's last pass to the ball's first pulse, if the mark was overdue.
 
-        Whether it was overdue is judged by the following turn or, without one, by the turn before. If it was
-        due only after the ball had been detected, nothing but the index sensor missed anything: the result
+        The mark is checked before pass `at`, or before the decision if no pass followed. The duration of the
+        following turn, or of the turn before if none follows, decides whether the mark was overdue. If the
+        pass was due only after the ball's first pulse, only the index sensor missed something, and the result
         is None.
         """
         if not at or (at < len(passes) and passes[at - 1].direction != passes[at].direction):
@@ -175,7 +175,7 @@ class Case:
         return max(ball.turns_to, ball.turns + speed * (first.t - hidden_by.since_us) / 1e6)
 
     def was_confirmed_by(self, at_us: int) -> bool:
-        """Return whether the number had been confirmed by this time."""
+        """Return whether the number was confirmed by this time."""
         decided_by = self.trace.pockets.decided_by
         return decided_by is not None and decided_by.t <= at_us
 
@@ -186,8 +186,10 @@ class Case:
         return abs(self.ball.end_speed / expected - 1.0) <= _DROP_SPEED_TOLERANCE
 
     def objects(self) -> list[ForeignObject]:
-        """Return the objects seen from `object_before_launch_s` before the first pulse on: a ball is released
-        some time before it reaches a beam."""
+        """Return the objects seen from `object_before_launch_s` before the first pulse on.
+
+        A ball is released some time before it reaches a beam.
+        """
         pulses = self.trace.pulses
         first_us = pulses[0].t if pulses else self.decided_at_us
         since_us = first_us - round(self.rules.object_before_launch_s * 1e6)
@@ -195,12 +197,12 @@ class Case:
 
     @property
     def index_silent(self) -> bool:
-        """Whether index passes are missing now: more than two were due and did not come."""
+        """Whether more than two index passes were due and did not come."""
         return self.trace.rotor.turns_at(self.decided_at_us) is None
 
     @property
     def silent_turns_passed(self) -> bool:
-        """Whether the allowed number of turns without a pocket reading after a sensed drop has passed."""
+        """Whether a sensed drop was followed by the allowed number of turns without a pocket reading."""
         drop = self.trace.drop
         if drop is None or self.trace.pockets.seen or self.index_silent:
             return False
@@ -216,8 +218,7 @@ def same_direction(case: Case) -> Reason | None:
 
 
 def direction_doubtful(case: Case) -> Reason | None:
-    """R-SPIN-1: the ball seems to run with the rotor, but too many pulses are stray for this to be
-    certain."""
+    """R-SPIN-1: the ball seems to run with the rotor, but too many pulses are stray for certainty."""
     ball, rotor = case.ball, case.rotor_direction
     if ball is None or rotor is None or ball.direction != rotor or not _is_doubtful(ball):
         return None
@@ -233,7 +234,7 @@ def _is_doubtful(ball: BallRun) -> bool:
 
 
 def too_few_revolutions(case: Case) -> Reason | None:
-    """R-SPIN-2, R-IRR-2: certainly fewer turns in the track than the rules require."""
+    """R-SPIN-2, R-IRR-2: the ball certainly made fewer turns in the track than the rules require."""
     ball = case.ball
     if ball is None or not case.drop_fits or case.trace.devices.down:
         return None
@@ -243,7 +244,7 @@ def too_few_revolutions(case: Case) -> Reason | None:
 
 
 def foreign_object(case: Case) -> Reason | None:
-    """R-IRR-3: something else in the wheel before the ball came to rest."""
+    """R-IRR-3: an object was in the wheel before the ball came to rest."""
     for reading in case.objects():
         if _in_wheel(reading) and (case.at_rest_us is None or reading.t < case.at_rest_us):
             return case.reason("foreign_object", f"a foreign object in the wheel ({reading.where})")
@@ -251,7 +252,7 @@ def foreign_object(case: Case) -> Reason | None:
 
 
 def ball_out(case: Case) -> Reason | None:
-    """!R-8: the ball was seen outside the wheel, or is in none of its pockets."""
+    """!R-8: the ball was seen outside the wheel, or lies in none of its pockets."""
     for reading in case.trace.out:
         if case.at_rest_us is None or reading.t < case.at_rest_us:
             return case.reason("ball_out", "the ball was seen outside the wheel")
@@ -266,7 +267,7 @@ def ball_out(case: Case) -> Reason | None:
 
 
 def rotor_reversed(case: Case) -> Reason | None:
-    """!R-8: the rotor turned the other way, or stopped, while the ball could still be in play."""
+    """!R-8: the rotor reversed or stopped while the ball may have been in play."""
     trace, reversal = case.trace, case.reversal
     if reversal is not None:
         if not case.trace.in_play(reversal.first_us):
@@ -287,8 +288,8 @@ def rotor_reversed(case: Case) -> Reason | None:
 
 
 def rotor_handled(case: Case) -> Reason | None:
-    """R-SPIN-4: somebody reversed the rotor before the number was confirmed, when the ball may already have
-    been at rest."""
+    """R-SPIN-4: a person reversed the rotor before the number was confirmed, and the ball may have been at
+    rest."""
     reversal = case.reversal
     if reversal is None or case.trace.in_play(reversal.first_us) or case.was_confirmed_by(reversal.first_us):
         return None
@@ -301,7 +302,7 @@ def rotor_handled(case: Case) -> Reason | None:
 
 
 def device_lost(case: Case) -> Reason | None:
-    """A device that was down during the spin may have missed something that matters."""
+    """A device that was down during the spin may have missed a decisive reading."""
     down = sorted(case.trace.devices.down)
     if not down:
         return None
@@ -309,8 +310,7 @@ def device_lost(case: Case) -> Reason | None:
 
 
 def launch_unseen(case: Case) -> Reason | None:
-    """R-SPIN-2: an unseen launch leaves the number of turns open, unless the run that was seen was long
-    enough."""
+    """R-SPIN-2: the launch was not seen, and the seen part of the run is too short to count alone."""
     ball, hidden_by = case.ball, case.launch_hidden_by
     required = case.rules.min_revolutions
     if ball is None or hidden_by is None or ball.turns_from >= required or case.max_turns < required:
@@ -359,7 +359,7 @@ def revolutions_unclear(case: Case) -> Reason | None:
 
 
 def fell_silent(case: Case) -> Reason | None:
-    """R-SPIN-2: a ball that working beams did not detect for more than a turn may have been caught."""
+    """R-SPIN-2: a person may have caught a ball that working beams did not detect for more than a turn."""
     ball = case.ball
     if ball is None or not ball.silent_s or ball.turns_from < case.rules.min_revolutions:
         return None
@@ -399,8 +399,7 @@ def pocket_missing(case: Case) -> Reason | None:
 
 
 def sensors_silent(case: Case) -> Reason | None:
-    """R-IRR-3: if no sensor of the wheel reported anything for several turns, an object may have entered the
-    wheel unseen."""
+    """R-IRR-3: an object may have entered the wheel while no sensor reported for several turns."""
     at_rest_us = case.at_rest_us
     if at_rest_us is None:
         return None
@@ -423,7 +422,7 @@ def _longest_between(times_us: Sequence[int]) -> int:
 
 
 def pocket_contradicted(case: Case) -> Reason | None:
-    """A review if a different pocket is read after the number was confirmed."""
+    """The reader detected the ball in a different pocket after the number was confirmed."""
     confirmed, contradicting = case.trace.pockets.confirmed, case.trace.pockets.contradicting
     if confirmed is None or contradicting is None:
         return None
@@ -433,7 +432,7 @@ def pocket_contradicted(case: Case) -> Reason | None:
 
 
 def second_ball(case: Case) -> Reason | None:
-    """A ball can't be in a pocket while it is still running in the track, and one ball makes only one run."""
+    """A ball in the track cannot be in a pocket, and one ball makes only one run."""
     trace = case.trace
     turns = 0.0 if case.ball is None else turns_of_other_ball(trace.chain, case.ball, trace.pulses)
     if turns:
@@ -447,7 +446,7 @@ def second_ball(case: Case) -> Reason | None:
 
 
 def out_after_rest(case: Case) -> Reason | None:
-    """A ball at rest in a pocket cannot also be outside the wheel."""
+    """A ball at rest in a pocket cannot be outside the wheel."""
     if case.at_rest_us is None or not any(reading.t >= case.at_rest_us for reading in case.trace.out):
         return None
     return case.reason(
@@ -456,7 +455,7 @@ def out_after_rest(case: Case) -> Reason | None:
 
 
 def index_contradicts(case: Case) -> Reason | None:
-    """The last index pass showed a different direction from those before it."""
+    """The last index pass showed a different direction from the passes before."""
     odd = case.trace.contrary_mark
     if odd is None or case.trace.rotor_direction is None:
         return None
@@ -492,7 +491,7 @@ REVIEW_RULES: tuple[Callable[[Case], Reason | None], ...] = (
 
 
 def notices(case: Case) -> list[Notice]:
-    """Return the notices: facts that are worth reporting but do not change the ruling."""
+    """Return the facts to report that do not change the ruling."""
     found: list[Notice] = []
     ball, trace = case.ball, case.trace
     if ball is not None and len(ball.passes) >= 2 * len(case.wheel.beams_deg):
@@ -522,5 +521,5 @@ def _in_wheel(reading: ForeignObject) -> bool:
 
 
 def time_of(reading: Reading) -> int:
-    """Return when a reading was seen, in microseconds."""
+    """Return the time of a reading, in microseconds."""
     return reading.t

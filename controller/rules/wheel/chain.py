@@ -1,11 +1,10 @@
-"""The chain of pulses around the ring: which pulses are the ball's, its direction, and how far it ran.
+"""The chain of pulses around the ring of beams: the ball's pulses, its direction, and its turns.
 
-Nothing is assumed about how a ball slows down except that it does: each step from one of its pulses to the
-next is at most a little faster than the step before, and not much slower. Several stories (possible
-explanations of the pulses) are followed in parallel. The cost of each includes pulses that are not its
-ball's, passes that working beams missed, and launches. A story that costs much more than the cheapest is
-dropped. Turns are counted along the chain, beam by beam, so the count rests only on beams that were
-interrupted.
+The only assumption is that the ball slows down: each step from one of its pulses to the next is at most a
+little faster than the step before, and not much slower. Several stories (possible explanations of the pulses)
+are followed in parallel. The cost of each story includes pulses that are not its ball's, passes that working
+beams missed, and launches. A story that costs much more than the cheapest is dropped. Turns are counted along
+the chain, beam by beam, so the count rests only on interrupted beams.
 """
 
 from collections.abc import Sequence
@@ -31,91 +30,93 @@ from controller.rules.wheel.story import (
 )
 
 DOUBLED_US = 30_000
-"""Two interruptions of a beam within this time are one: contacts bounce for some milliseconds."""
+"""Time within which two interruptions of a beam count as one. Contacts bounce for some milliseconds."""
 _MIN_SPEED_FRACTION = 0.7
-"""The lowest speed that a ball in the track has over one step, even in a tilted bowl, as a fraction of the
-wheel's drop speed."""
+"""Minimum speed of a ball in the track over one step, even in a tilted bowl, as a fraction of the wheel's
+drop speed."""
 _MAX_SPEED_UP = 1.08
-"""Maximum ratio of a step's speed to the speed of the step before: the beams' angles are off by a degree, and
+"""Maximum ratio of a step's speed to the speed of the step before. The beams' angles are off by a degree, and
 a tilted bowl makes the ball a twentieth faster downhill."""
 _MAX_SPEED_RATIO = _MAX_SPEED_UP + MAX_SLACK
-"""No step is faster than this multiple of the speed before it."""
+"""Maximum ratio of a step's speed to the speed of the step before, with the jitter of short steps."""
 _MAX_SLOW_DOWN = 0.80
-"""Minimum ratio of a step's speed to the speed of the step before: a ball may slow suddenly, as at the joint
+"""Minimum ratio of a step's speed to the speed of the step before. A ball may slow suddenly, as at the joint
 of a worn track."""
 _PLAIN_COST = 0.35
-"""A step that costs less than this is accepted without a second story."""
+"""Cost below which a step is accepted without a second story."""
 STRAY_COST = 1.0
-"""Cost of a pulse that is not the ball's: the unit of all costs. One pulse in five may be such a stray."""
+"""Cost of a pulse that is not the ball's, which is the unit of all costs. One pulse in five may be such a
+stray."""
 _SAME_PASS_TURNS = 1 / 12
-"""Number of turns within which a second pulse of the same beam belongs to the same pass."""
+"""Number of turns within which a second pulse of a beam belongs to the same pass."""
 DOUBLE_COST = 0.3
-"""Cost of a pulse that repeats one of the same beam within a twelfth of a turn."""
+"""Cost of a pulse that repeats a pulse of the same beam within a twelfth of a turn."""
 FITTING_COST = 1.6
-"""Cost of a pulse that fits the ball's next pass in beam and time but comes from something else: one stray
-pulse in six does."""
+"""Cost of a stray pulse that matches the ball's next pass in beam and time; one stray pulse in six does."""
 MISSED_COST = 0.7
-"""Cost of a pass that a working beam missed: a miss is slightly more likely than a stray pulse."""
+"""Cost of a pass that a working beam missed. A miss is slightly more likely than a stray pulse."""
 SILENT_COST = 0.25
-"""Cost of a pass at a beam that has not reported a pulse yet: it may be silent."""
+"""Cost of a pass at a beam without a pulse, which may be silent."""
 LAUNCH_COST = 4.5
-"""Cost of another launch within the story: high, because dust may hide the ball for three or four passes in a
-row."""
+"""Cost of a further launch within the story. The cost is high because dust may hide the ball for three or
+four consecutive passes."""
 _DROP_MARGIN = 6.0
-"""A story that costs this much more than the cheapest is dropped: to catch up, it would have to make up the
-cost of a launch and a pulse."""
+"""Difference in cost from the cheapest story at which a story is dropped. To catch up, the story would need
+to make up the cost of a launch and a pulse."""
 _MAX_STORIES = 10
-"""Maximum number of stories kept: enough for both directions, one pulse more or less at either end, and a
+"""Maximum number of stories: enough for both directions, one pulse more or fewer at either end, and a
 launch."""
 _MAX_NEWEST = 4
-"""Maximum number of additional stories kept whose ball was launched at the newest pulse: a few pulses before
-a silence can be explained in so many ways that the launch after it would be crowded out."""
+"""Maximum number of additional stories with a launch at the newest pulse. A few pulses before a silence have
+so many explanations that the launch after the silence would be dropped."""
 CLEAR_MARGIN = 0.6
-"""A story that costs this much more than the cheapest is ruled out: about the cost of one doubtful pulse."""
+"""Difference in cost from the cheapest story at which a story is ruled out, about the cost of one doubtful
+pulse."""
 DIRECTION_MARGIN = 2.0
-"""The same for the direction, since nothing later reveals a mistake in it: two doubtful pulses."""
+"""Difference in cost at which the other direction is ruled out: two doubtful pulses, because no later pulse
+reveals a mistake in the direction."""
 _SET_ASIDE_MARGIN = 2.6
-"""A story that costs this much more than the cheapest is set aside while the next pulses are plain: what is
-reported rests on the stories within `DIRECTION_MARGIN`, and the difference leaves room for the cost of some
-steps."""
+"""Difference in cost from the cheapest story at which a story is set aside while the next pulses are
+unambiguous. The results rest on the stories within `DIRECTION_MARGIN`; the remaining difference covers the
+cost of some steps."""
 _PLAIN_PULSES, _SOLE_MARGIN = 3, 2.0
-"""After this many pulses in a row at the expected beam and time, a story that is cheaper than the next by
-this much is the only one kept."""
+"""Number of consecutive pulses at the expected beam and time after which a story that is cheaper by this
+margin is the only one kept."""
 _SILENT_TURNS = 2.0
-"""A beam without a pulse in this many turns is silent: passes at it no longer cost anything."""
+"""Turns without a pulse after which a beam counts as silent; passes at the beam then cost nothing."""
 _MIN_DETECTION_FRACTION, _FEW_PULSES = 0.3, 4
-"""A beam with less than this fraction of the best beam's pulses is silent, and its pulses were stray; this is
-not judged until the best beam has more pulses than the second value."""
+"""Fraction of the best beam's pulses below which a beam counts as silent and its pulses as stray, and number
+of the best beam's pulses above which beams are compared."""
 _MISSED_TURNS = range(4)
-"""Numbers of whole turns in which every beam may have missed the ball within one step of a chain."""
+"""Numbers of complete turns in which every beam may have missed the ball within one step of a chain."""
 
 
 _Option = tuple[float, tuple[int, int, int], Story, float, float, int, float, float]
 """One possible continuation of a story with a pulse.
 
-Its parts are: the resulting cost; the key that it shares with equivalent options (direction, last pass and
-the pass before); the story; the turns and the speed of its step, and how many of the turns are whole ones
-beyond the next pass at this beam (or `_STRAY_OPTION`, `_LAUNCH_OPTION`); how many fewer and how many more
-turns are possible.
+Its parts are the resulting cost; the key that it shares with equivalent options (direction, last pass and
+pass before); the story; the turns and the speed of its step; the number of complete turns beyond the next
+pass at this beam (or `_STRAY_OPTION`, `_LAUNCH_OPTION`); and the numbers of fewer and of more turns that are
+possible.
 
-Most options are dropped immediately, so a story is created only for those that are kept.
+Most options are dropped immediately, so stories are created only for the options that are kept.
 """
 _STRAY_OPTION, _LAUNCH_OPTION = -1, -2
-"""Used in place of the number of whole turns: the pulse is not the ball's, or it begins another run, which
-the story already contains."""
+"""Values in place of the number of complete turns: the pulse is not the ball's, or it begins a further run,
+which the story already contains."""
 
 
 class _SetAside:
-    """The stories as they were before the expensive ones were set aside, and the pulses since then."""
+    """The stories before the expensive ones were set aside, and the pulses since then."""
 
     __slots__ = ("max_cost", "other", "plain_in_row", "pulse_counts", "pulses", "stories")
 
     def __init__(
         self, stories: list[Story], max_cost: float, other: float, pulse_counts: list[int], plain_in_row: int
     ) -> None:
-        """A story of cost `max_cost` or more is not followed; `other` is the highest possible cost of the
-        cheapest story of the other direction; `pulse_counts` and `plain_in_row` are the values of the chain
-        at that time."""
+        """`max_cost` is the cost from which stories are not followed. `other` is the highest possible cost of
+        the cheapest story of the other direction. `pulse_counts` and `plain_in_row` are the chain's values at
+        that time."""
         self.stories = stories
         self.max_cost = max_cost
         self.other = other
@@ -125,10 +126,10 @@ class _SetAside:
 
 
 class Chain:
-    """Follows the ball pulse by pulse, in time order."""
+    """The chain of a ball's pulses, updated pulse by pulse in time order."""
 
     def __init__(self, beams_deg: Sequence[float], drop_rev_per_s: float) -> None:
-        """`beams_deg` are the beams' angles in the bowl, `drop_rev_per_s` the ball's speed at its drop."""
+        """`beams_deg` are the beams' angles in the bowl; `drop_rev_per_s` is the ball's speed at its drop."""
         self._parameters = beams_deg, drop_rev_per_s
         self._slowest = _MIN_SPEED_FRACTION * drop_rev_per_s
         ring = get_ring(tuple(beams_deg))
@@ -137,14 +138,14 @@ class Chain:
         self._start = CleanStart(ring, self._slowest) if ring.shows_direction else None
         """The launch while it is clean, in place of the stories."""
         self.pulse_counts = [0] * ring.count
-        """Pulses of each beam so far."""
+        """Number of pulses of each beam."""
         self._last_us = [-DOUBLED_US] * ring.count
         self._interrupted = False
         self._plain_in_row = 0
         self._set_aside: _SetAside | None = None
 
     def empty_copy(self) -> "Chain":
-        """Return a chain of the same wheel that has received nothing."""
+        """Return a chain of the same wheel without pulses."""
         return Chain(*self._parameters)
 
     def gaps(self, sense: Sense) -> Rows:
@@ -156,13 +157,13 @@ class Chain:
         return self._between[sense]
 
     def working_beams(self) -> frozenset[int]:
-        """Return the beams that detect the ball: a single pulse may come from something else."""
+        """Return the beams that detect the ball. A single pulse is no proof, since it may be stray."""
         few = max(_MIN_DETECTION_FRACTION * max(self.pulse_counts), 1)
         often = frozenset(b for b, pulses in enumerate(self.pulse_counts) if pulses > few)
         return often or frozenset(b for b, pulses in enumerate(self.pulse_counts) if pulses)
 
     def receive(self, t: int, beam: int) -> None:
-        """Handle a pulse that is later than all before it."""
+        """Handle a pulse that is later than all pulses before it."""
         if t - self._last_us[beam] < DOUBLED_US:
             return
         self._last_us[beam] = t
@@ -177,8 +178,7 @@ class Chain:
             self._stories, self._start, self._plain_in_row = [self._start.story], None, _PLAIN_PULSES
 
     def _expand_start(self) -> None:
-        """Follow every story of the launch so far, because the launch is no longer clean or one story does
-        not show enough."""
+        """Follow all stories of the launch, which is no longer clean or needs more than one story."""
         start = self._start
         if start is None or not start.pulses:
             return
@@ -190,7 +190,7 @@ class Chain:
         self.pulse_counts = current_counts
 
     def _follow(self, t: int, beam: int) -> None:
-        """Handle a pulse that does not come from a bounce of its beam's last one."""
+        """Handle a pulse that is not a bounce."""
         if self._interrupted:
             self._resume(t, beam)
             return
@@ -215,7 +215,7 @@ class Chain:
         self._follow_all(t, beam)
 
     def _follow_all(self, t: int, beam: int) -> None:
-        """Handle a pulse for every story."""
+        """Handle a pulse for all stories."""
         stories = self._stories
         plain = False
         options: list[_Option] = []
@@ -253,14 +253,16 @@ class Chain:
         return True
 
     def _follow_cheap(self, t: int, beam: int) -> bool:
-        """Handle a pulse for the cheap stories alone; return False if the expensive ones may matter for it.
+        """Handle a pulse for the cheap stories alone; return False if the expensive stories may matter.
 
         No story becomes cheaper, so every continuation of a story set aside costs at least `max_cost`. If the
         pulse is clearly the ball's next, the stories set aside add no launch. They can change only the turns
-        of a cheap story that costs nearly as much, so the uncertainty of that story's turns is infinite until
-        the expensive stories are followed again. The costs are different if only one story is left
-        (`_accept_if_clearly_next`); this can't be so while the cheapest story of the other direction, whose
-        cost rises by at most `FITTING_COST` with each pulse, has not been dropped.
+        of a cheap story that costs nearly as much. The uncertainty of that story's turns is infinite until
+        the expensive stories are followed again.
+
+        Costs differ if only one story is left (`_accept_if_clearly_next`). This cannot happen until the
+        cheapest story of the other direction is dropped; the cost of that story rises by at most
+        `FITTING_COST` a pulse.
         """
         aside = self._set_aside
         assert aside is not None
@@ -295,7 +297,7 @@ class Chain:
         return True
 
     def _resume_set_aside(self) -> None:
-        """Follow the stories that were set aside through all pulses since."""
+        """Follow the stories that were set aside through all pulses since then."""
         aside, self._set_aside = self._set_aside, None
         if aside is None:
             return
@@ -308,7 +310,7 @@ class Chain:
 
     @property
     def stories(self) -> Sequence[Story]:
-        """The remaining explanations, the cheapest first."""
+        """The remaining stories, the cheapest first."""
         self._expand_start()
         return self._stories
 
@@ -322,8 +324,7 @@ class Chain:
 
     @property
     def run(self) -> Story | None:
-        """The cheapest story, if it is a run, which means that a ball is in the track, in either
-        direction."""
+        """The cheapest story if it is a run, which means that a ball is in the track in either direction."""
         best: Story | None = None
         if self._start is not None:
             best = self._start.story
@@ -351,11 +352,11 @@ class Chain:
 
     @property
     def may_be_another_launch(self) -> bool:
-        """Whether the cheapest story has a run before its last one."""
+        """Whether the cheapest story has a run before its last run."""
         return bool(self._stories) and self._stories[0].before is not None
 
     def second_run(self) -> Story | None:
-        """Return the story of a second run, if every remaining story contains one."""
+        """Return the story of a second run if every remaining story contains one."""
         best = self.best
         if best is None or best.before is None:
             return None
@@ -364,12 +365,11 @@ class Chain:
         return best
 
     def interrupt(self) -> None:
-        """Begin another run with the next pulse: nothing was detected for a while, and what happened
-        meanwhile is unknown."""
+        """Begin a further run with the next pulse, after a period without detection."""
         self._interrupted = bool(self.stories)
 
     def _resume(self, t: int, beam: int) -> None:
-        """Continue after an interruption: with another run, but without the cost of a launch."""
+        """Continue after an interruption with a further run, but without the cost of a launch."""
         before = self._stories[0]
         run = before if before.is_run else before.before
         self._stories = [Story(sense, Pass(None, t, beam), before.cost, run) for sense in SENSES]
@@ -378,8 +378,8 @@ class Chain:
         self._set_aside = None
 
     def _accept_if_clearly_next(self, story: Story, t: int, beam: int) -> bool:
-        """If the pulse comes at the expected beam and time, add it to the only story left; return whether it
-        was added."""
+        """Add the pulse to the only story left if beam and time are as expected; return whether it was
+        added."""
         last = story.last
         speed, since = last.speed, last.beam
         if not speed or since == beam or t <= last.t:
@@ -401,7 +401,7 @@ class Chain:
     def _extend_only_story(self, story: Story, ahead: float, seconds: float) -> bool:
         """Add to the only story the cost of a step past beams that do not detect the ball.
 
-        Return False if a second story may continue alongside it.
+        Return False if a second story may be possible beside it.
         """
         last = story.last
         one_step = (ahead + 1.0) / seconds > _MAX_SPEED_RATIO * last.speed + JITTER_S
@@ -419,8 +419,7 @@ class Chain:
         return any(detecting[beam] for beam in beams)
 
     def _detecting_beams(self) -> Sequence[int]:
-        """Return the number of pulses of each beam, or 0 for a beam that has so few, compared with the
-        others, that it is not working."""
+        """Return the number of pulses of each beam, or 0 for a beam with too few to be working."""
         max_pulses = max(self.pulse_counts)
         if max_pulses <= _FEW_PULSES:
             return self.pulse_counts
@@ -431,8 +430,8 @@ class Chain:
     def _continue_story(
         self, story: Story, t: int, beam: int, detecting: Sequence[int], options: list[_Option]
     ) -> bool:
-        """Add the possible continuations of a story with a pulse; return whether its ball clearly made that
-        pulse next."""
+        """Add the possible continuations of a story with a pulse; return whether the pulse is clearly the
+        next of the story's ball."""
         last, sense, cost = story.last, story.sense, story.cost
         fewer, more, since_us = story.fewer_turns, story.more_turns, last.t
         cheapest, fits = _DROP_MARGIN, False
@@ -468,7 +467,7 @@ class Chain:
     def _steps(self, last: Pass, seconds: float, ahead: float) -> list[tuple[int, float, float]]:
         """Return the steps that a ball may have made from its last pass.
 
-        Each is the number of additional whole turns, the speed, and the cost of its deviation from the
+        Each step consists of the additional complete turns, the speed, and the cost of the deviation from the
         predicted speed.
         """
         speed_before, steps = last.speed, []
@@ -500,9 +499,9 @@ class Chain:
         return steps
 
     def _relaunch(self, stories: Sequence[Story], t: int, beam: int, options: list[_Option]) -> None:
-        """Begin another run at this pulse: what came before belongs to another launch, or to a hand.
+        """Begin a further run at this pulse; the pulses before belong to a different launch, or to a hand.
 
-        All such stories continue in the same way, so only those based on the cheapest one before are created.
+        All such stories continue in the same way, so only those after the cheapest story are created.
         """
         min_cost, before = inf, stories[0]
         for story in stories:
@@ -538,7 +537,7 @@ class Chain:
         story.last = last.next_pass(t, beam, turns, speed)
 
     def _silent_passes(self, story: Story, since: int, beam: int, whole: int) -> dict[int, int]:
-        """Count this story's passes at each beam that has not reported a pulse yet."""
+        """Count this story's passes at each beam without a pulse."""
         silent = dict(story.silent)
         for passed in self._between[story.sense][since][beam]:
             if not self.pulse_counts[passed]:
@@ -554,7 +553,7 @@ _cost_of = itemgetter(0)
 
 
 def _missed_cost(passed: Sequence[int], whole: int, detecting: Sequence[int], silent: float) -> float:
-    """Return the cost of the passes missed within a step: at the beams `passed`, and in `whole` turns.
+    """Return the cost of the passes missed within a step, at the beams `passed` and in `whole` turns.
 
     `silent` is the cost of a pass at a beam that does not detect the ball.
     """
@@ -586,8 +585,8 @@ def _select_options(options: list[_Option]) -> list[_Option]:
 
 
 def _merge(one: _Option, other: _Option) -> _Option:
-    """Return the cheaper of two equivalent options, including the other's possible turns unless the other is
-    ruled out."""
+    """Return the cheaper of two equivalent options, with the other option's possible turns unless that option
+    is ruled out."""
     better, worse = (one, other) if one[0] <= other[0] else (other, one)
     if worse[0] - better[0] >= CLEAR_MARGIN:
         return better

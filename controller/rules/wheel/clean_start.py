@@ -1,14 +1,17 @@
 """A launch whose first pulses come from beam to beam at nearly constant speed.
 
-Even before enough pulses have come to rule out every other story, one story is enough: a search of all
-stories (`chain.py`) would keep others as well, but drop them all at the pulse that completes the start. At
-that pulse, any other story costs at least 2.7, and this one at most 0.5. In a story of the other direction,
-each step between neighbouring beams passes a working beam that reports no pulse (0.7), or only every second
-or third pulse is the ball's (1 for each left out); if there are only two beams, their distances differ so
-much that two steps in a row are faster or slower than a ball's. A story of the same direction continues like
-this one after two pulses of its own, so it must have left out the last pulse or the one before, and passed
-the beam of that pulse. No such story has begun since the fifth pulse, because that pulse was clearly the
-next.
+One story is enough for such a start. A search of all stories (`chain.py`) would follow others, but would drop
+all of them at the pulse that completes the start. At that pulse, this story costs at most 0.5 and any other
+story at least 2.7.
+
+A story of the other direction has three possible forms. Each step between neighbouring beams passes a working
+beam that reports no pulse (cost 0.7). Or only every second or third pulse is the ball's (cost 1 for each
+omitted pulse). Or there are only two beams, whose distances differ so much that two consecutive steps are
+faster or slower than a ball's.
+
+A story of the same direction continues like this story after two pulses. It must therefore have omitted the
+last pulse or the one before, and passed the beam of that pulse. No such story has begun since the fifth
+pulse, which was clearly the next.
 """
 
 from controller.rules.wheel.story import (
@@ -23,41 +26,41 @@ from controller.rules.wheel.story import (
 )
 
 COMPLETE = 7
-"""The number of pulses of a complete start: from the fourth on, the next one can be predicted, and three more
-that come as predicted rule out every other story."""
+"""Number of pulses of a complete start. The pulses from the fourth on can be predicted; three pulses as
+predicted rule out every other story."""
 KNOWN = 4
-"""From this many pulses on, this story is certainly the cheapest: any other leaves out a pulse, or passes a
-beam without one."""
+"""Number of pulses from which this story is certainly the cheapest. Any other story omits a pulse, or passes
+a beam without one."""
 _MIN_PULSES = 3
-"""Two steps, which show the direction, need this many pulses."""
+"""Minimum number of pulses that show the direction, which takes two steps."""
 _MAX_SLOWER, _MAX_FASTER = 0.05, 0.03
 """Maximum fractions of the predicted speed by which a step may be slower, and faster."""
 _MIN_STEP_RATIO = 0.8
-"""The minimum speed of a step, as a fraction of the last step's speed."""
+"""Minimum speed of a step, as a fraction of the last step's speed."""
 _MIN_TWO_BEAM_REV_PER_S = 0.8
-"""The minimum speed with two beams, in rev/s: a slower ball may lose so much speed from one beam to the other
-that either direction fits."""
+"""Minimum speed with two beams, in rev/s. A slower ball may lose so much speed between the beams that both
+directions are possible."""
 _MAX_LAUNCH_RATIO = 10.9
-"""A launch this many times as fast as the slowest ball could be mistaken for a slow ball that interrupted a
-beam twice in passing."""
+"""Ratio of the launch speed to the slowest ball's speed from which a launch resembles a slow ball that
+interrupted a beam twice in one pass."""
 
 
 class CleanStart:
-    """Follows the first pulses of a launch for as long as they are clean."""
+    """The first pulses of a launch while they are clean."""
 
     __slots__ = ("_ring", "_slowest", "pulses", "story")
 
     def __init__(self, ring: Ring, slowest: float) -> None:
-        """`slowest` is the speed in rev/s of the slowest ball in the track."""
+        """`slowest` is the speed of the slowest ball in the track, in rev/s."""
         self._ring = ring
         self._slowest = slowest
         self.pulses: list[tuple[int, int]] = []
-        """The time and the beam of each pulse."""
+        """Time and beam of each pulse."""
         self.story: Story | None = None
-        """The story of these pulses, from the third pulse on."""
+        """Story of these pulses, from the third pulse on."""
 
     def accepts(self, t: int, beam: int) -> bool:
-        """Handle a pulse; return False, with nothing changed, if it is not the next one of a clean start."""
+        """Handle a pulse. Return False, without a change, if the pulse is not the next of a clean start."""
         pulses, story = self.pulses, self.story
         if story is not None:
             if not self._step(story, t, beam):
@@ -91,7 +94,7 @@ class CleanStart:
         return self._ring.count > 2 or speed >= _MIN_TWO_BEAM_REV_PER_S
 
     def _step(self, story: Story, t: int, beam: int) -> bool:
-        """Extend the story by a pulse; return False if the pulse is not clearly its next."""
+        """Extend the story by a pulse; return False if the pulse is not clearly the next."""
         last, sense = story.last, story.sense
         if t <= last.t or last.beam == beam or self._ring.between[sense][last.beam][beam]:
             return False

@@ -1,5 +1,4 @@
-"""The health of a wheel's devices around one spin: what they could not detect, or are known to have
-missed."""
+"""The health of a wheel's devices around one spin: their absences and the faults that hide readings."""
 
 from collections.abc import Collection, Mapping, Sequence
 from operator import sub
@@ -10,25 +9,25 @@ from controller.model.readings import DeviceDown, DeviceFault, DeviceUp, Reading
 from controller.rules.wheel.rotor import FASTEST_TURN_US, SLOWEST_TURN_US
 
 SURELY_SEEN_US = 6_000_000
-"""A ball in the track interrupts a beam within this time: if one beam of two is silent, the slowest ball
-needs less than 5 s to reach the other."""
+"""Maximum time between two interruptions by a ball in the track. If one beam of two is silent, the slowest
+ball needs less than 5 s to reach the other beam."""
 SILENT_TURNS = 2.5
-"""The mark passes the index sensor on every turn; a board that reports nothing, not even the mark, for this
-many turns is blind."""
+"""Number of turns without a report after which a board counts as blind. The mark passes the index sensor on
+every turn."""
 LONGEST_SILENCE_US = SLOWEST_TURN_US * 3 // 2
-"""The mark of the slowest rotor in play passes well within this time."""
+"""Maximum time between two passes of the mark of the slowest rotor in play, with a margin."""
 LOSSES = frozenset({"lost_edges", "missed_edge"})
-"""Faults that mean that edges of an input are missing, at the time of the fault or before it."""
+"""Faults that report missing edges of an input, at the time of the fault or before it."""
 _WHEEL_KINDS = frozenset(
     {"ball_beam", "ball_drop", "ball_out", "rotor_index", "pocket_ball", "foreign_object"}
 )
 
 Sources = Mapping[str, Collection[str]]
-"""The kinds of readings that each device sends, if the configuration lists them."""
+"""Kinds of readings that each device sends, if the configuration lists them."""
 
 
 class Absence(msgspec.Struct, frozen=True):
-    """A device was away from `since_us` until `back_us`."""
+    """A period in which a device was away."""
 
     dev: str
     since_us: int
@@ -36,12 +35,11 @@ class Absence(msgspec.Struct, frozen=True):
 
 
 def find_silence_before(dev: str, passes_us: Sequence[int], first_pulse_us: int) -> Absence | None:
-    """Return the period before the ball was first seen in which a board with these index passes reported
-    nothing.
+    """Return the period before the ball's first pulse in which a board with these index passes was silent.
 
-    The board was up, but its sensors detected nothing for several turns, so they may have missed a launch as
-    well. The result is None if there was no such period. A gap that ended with an index pass does not count:
-    some boards report no passes between two spins.
+    A board whose sensors detected nothing for several turns may have missed a launch. The result is None if
+    there was no such period. A gap that ends with an index pass does not count, because some boards report no
+    passes between two spins.
     """
     before_us = [at for at in passes_us if at < first_pulse_us]
     if not before_us:
@@ -54,7 +52,7 @@ def find_silence_before(dev: str, passes_us: Sequence[int], first_pulse_us: int)
 
 
 def without_repeats(passes: Sequence[RotorIndex]) -> list[RotorIndex]:
-    """Return index passes without the duplicates that come from a bouncing edge."""
+    """Return index passes without the duplicates of a bouncing edge."""
     once: list[RotorIndex] = []
     for mark in passes:
         if not once or mark.t - once[-1].t >= FASTEST_TURN_US:
@@ -63,22 +61,24 @@ def without_repeats(passes: Sequence[RotorIndex]) -> list[RotorIndex]:
 
 
 class WheelDevices:
-    """Follows the devices of one wheel from before a spin's first pulse to its end."""
+    """The devices of one wheel, from before a spin's first pulse to its end."""
 
     def __init__(self, sources: Sources | None) -> None:
-        """`sources` lists the kinds of readings that each device sends; a device that is not listed may send
-        any."""
+        """`sources` lists the kinds of readings that each device sends; an unlisted device may send all
+        kinds."""
         self.down: dict[str, DeviceDown] = {}
-        """The devices that were down at some time during the spin."""
+        """Devices that were down at some time during the spin."""
         self.still_down: set[str] = set()
-        """The devices that are still down."""
+        """Devices that are still down."""
         self._sources = sources or {}
         self._faults: dict[str, DeviceFault] = {}
         self._absences: list[Absence] = []
 
     def receive(self, reading: Reading, *, begun: bool) -> None:
-        """Handle a device's reports about itself, in time order; `begun` tells whether the ball has
-        interrupted a beam."""
+        """Handle a device's report about its state, in time order.
+
+        `begun` tells whether the ball has interrupted a beam.
+        """
         if isinstance(reading, DeviceDown):
             if self.serves(reading.dev, _WHEEL_KINDS):
                 self.down.setdefault(reading.dev, reading)
@@ -94,12 +94,12 @@ class WheelDevices:
                     self._absences.append(Absence(reading.dev, lost.t, reading.t))
 
     def serves(self, device: str, kinds: Collection[str]) -> bool:
-        """Return whether this device may send readings of one of these kinds."""
+        """Return whether a device may send readings of one of these kinds."""
         sends = self._sources.get(device)
         return sends is None or any(kind.partition(":")[0] in kinds for kind in sends)
 
     def find_absence_at_launch(self, first_pulse_us: int) -> Absence | None:
-        """Return the absence during which a ball that was first seen at this time may have been launched."""
+        """Return the absence in which a ball with this first pulse may have been launched."""
         absences = [
             absence
             for absence in self._absences
@@ -108,5 +108,5 @@ class WheelDevices:
         return min(absences, key=lambda absence: absence.since_us, default=None)
 
     def find_fault(self, kind: str) -> DeviceFault | None:
-        """Return the first fault during the spin of a device that should have sent readings of this kind."""
+        """Return the first fault during the spin of a device that sends readings of this kind."""
         return next((fault for dev, fault in self._faults.items() if self.serves(dev, {kind})), None)

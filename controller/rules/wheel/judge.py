@@ -1,7 +1,7 @@
-"""Whether a spin counts: every rule is checked, and every cause of the ruling is listed with what was seen.
+"""The ruling on a spin. Every rule is checked, and every cause of the ruling is listed with its evidence.
 
-Conclusive grounds for a No Spin outrank causes of a review, which are then left out. Grounds that rest on
-something *not* seen are conclusive only if every device that should have seen it was working.
+Conclusive grounds for a No Spin outrank causes of a review, which are then omitted. A ground that rests on
+missing readings is conclusive only if every device that should have sent them was working.
 """
 
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ from controller.rules.wheel.learned import Learned, measure_losses, times_to_dro
 from controller.rules.wheel.trace import SpinTrace, lap_before, laps
 
 _MIN_PULSES_TO_LEARN = 6
-"""With fewer pulses, too little is known about how the ball slowed down."""
+"""Minimum number of pulses from which the loss of speed is learned."""
 _LAP_SEPARATION_TURNS = 0.95
 """Turns between the two laps whose loss of speed is measured."""
 _LATE_CLOSE = "bets were still open when the ball dropped"
@@ -41,12 +41,11 @@ def judge_spin(
     """Rule on one spin from its readings up to `decided_at_us`.
 
     `readings` are in time order: first the `device_down` readings still in force and the last
-    `INDEX_PASSES_KEPT` index passes from before the spin, then everything from its first `ball_beam` on.
-    `called` is a person's No Spin; it is listed with the grounds that were conclusive by then. `sources`
-    lists the kinds of readings that each device sends; a device that is not listed is assumed to matter.
+    `INDEX_PASSES_KEPT` index passes before the spin, then all readings from its first `ball_beam` on.
+    `called` is a person's No Spin, which is listed with the grounds that were conclusive at that time.
+    `sources` lists the kinds of readings that each device sends; an unlisted device is assumed to matter.
 
-    Readings of other kinds, readings after the decision and implausible readings are not errors; they prove
-    nothing.
+    Readings of other kinds, readings after the decision and implausible readings are ignored.
     """
     return judge_and_learn(
         readings, wheel, rules, decided_at_us=decided_at_us, learned=learned, called=called, sources=sources
@@ -63,7 +62,7 @@ def judge_and_learn(
     called: Reason | None = None,
     sources: Sources | None = None,
 ) -> tuple[SpinVerdict, Learned]:
-    """Rule on a spin as `judge_spin` does; return the verdict and what has been learned about the wheel."""
+    """Rule on a spin as `judge_spin` does; return the verdict and the updated learned values."""
     seen = [reading for reading in sorted(readings, key=time_of) if reading.t <= decided_at_us]
     trace = SpinTrace(wheel, rules, learned, sources)
     for reading in seen:
@@ -74,7 +73,7 @@ def judge_and_learn(
 def judge_trace(
     trace: SpinTrace, seen: Sequence[Reading], decided_at_us: int, called: Reason | None
 ) -> tuple[SpinVerdict, Learned]:
-    """Rule on a spin that has already been traced: `seen` are its readings, none later than the decision."""
+    """Rule on a spin that has been traced; `seen` are its readings, none later than the decision."""
     case = Case(trace, trace.ball(), seen, decided_at_us)
     evidence = tuple(seen)
     if not _EVIDENCE.issuperset(map(type, evidence)):
@@ -84,7 +83,7 @@ def judge_trace(
 
 
 def is_void(trace: SpinTrace, seen: Sequence[Reading], now_us: int) -> bool:
-    """Return whether what has been traced so far makes a No Spin certain."""
+    """Return whether the traced readings make a No Spin certain."""
     case = Case(trace, trace.ball(), seen, now_us)
     return any(rule(case) is not None for rule in causes.NO_SPIN_RULES)
 
@@ -153,7 +152,7 @@ def _learn(case: Case) -> Learned:
 
 
 def _separate_laps(ball: BallRun) -> list[tuple[float, float]]:
-    """Return laps that are far enough apart for the loss of speed between two of them to exceed its error."""
+    """Return laps far enough apart for the loss of speed between two of them to exceed its error."""
     separate: list[tuple[float, float]] = []
     due = 0.0
     for at in ball.passes:
@@ -164,7 +163,7 @@ def _separate_laps(ball: BallRun) -> list[tuple[float, float]]:
 
 
 def after_late_close(verdict: SpinVerdict, rules: SpinRules) -> SpinVerdict:
-    """Apply the rule set's policy for bets that were still open at the drop; only a valid verdict changes."""
+    """Apply the rule set's policy for bets that were open at the drop; only a valid verdict changes."""
     if verdict.ruling is not Ruling.VALID or rules.late_close == "valid":
         return verdict
     void = rules.late_close == "void"
@@ -178,8 +177,10 @@ def after_late_close(verdict: SpinVerdict, rules: SpinRules) -> SpinVerdict:
 
 
 def after_relaunch(verdict: SpinVerdict, rules: SpinRules) -> SpinVerdict:
-    """Return the verdict on a spin that was ended by the next launch: a review becomes a No Spin, because
-    nobody can rule on it any more."""
+    """Return the verdict on a spin that the next launch ended.
+
+    A review becomes a No Spin, because nobody can rule on it any more.
+    """
     if verdict.ruling is not Ruling.REVIEW:
         return verdict
     unruled = Reason(code="unruled", rule=rules.causes.get("unruled", "!R-8"), seen=_UNRULED)

@@ -1,8 +1,8 @@
-"""What a table learns about its wheel from spin to spin, and the resulting model of how a ball slows down.
+"""The values that a table learns about its wheel, and the resulting model of a ball's loss of speed.
 
-Two values are known at a few speeds and interpolated linearly between them: the loss of speed, and the time
-until the drop. No functional form is assumed. They are used for No More Bets, and for what a ball did while
-it could not be detected; turns are never counted from them. What was learned is part of the recorded state.
+The model has the loss of speed and the time until the drop at a few speeds, with linear interpolation in
+between and no assumed functional form. No More Bets and the prediction of an undetected ball use the model;
+turns are never counted from it. The learned values are part of the recorded state.
 """
 
 from bisect import bisect_left
@@ -16,26 +16,25 @@ from controller.model.conversion import converter_of
 from controller.rules.wheel.story import FASTEST
 
 SPEEDS = (0.3, 0.4, 0.45, 0.5, 0.55, 0.6, 0.65, 0.7, 0.8, 0.9, 1.0, 1.2, 1.5, 2.0)
-"""The speeds, in rev/s, at which the loss is known: closest together around a ball's speed when No More Bets
-is due."""
+"""Speeds of the learned losses (rev/s), closest together around a ball's speed at No More Bets."""
 _USUAL_FRICTION, _USUAL_DRAG = 0.033, 0.042
-"""The usual loss of a ball on the rim, in rev/s2 and in rev/s2 per (rev/s)2, used until the wheel's own
-values are known."""
+"""Typical loss of a ball on the rim, in rev/s2 and in rev/s2 per (rev/s)2, which applies until the wheel's
+values are learned."""
 _MIN_LOSS, _MAX_LOSS = 0.006, 0.5
-"""The range of losses, in rev/s2; others are measuring errors."""
+"""Range of losses, in rev/s2. Values outside this range are errors of measurement."""
 _STEP = 0.05
-"""The step of the sum over speeds, in rev/s."""
+"""Step of the sum over speeds, in rev/s."""
 _MAX_LOSS_RATIO = 1.6
 """Maximum ratio of a ball's loss to the loss of other balls of its wheel."""
 _LOOK_BACK_STEP_S = 0.1
-"""The step of the sum back in time, in seconds: a knee is passed in half a second."""
+"""Step of the sum back in time, in seconds. A ball passes a knee in half a second."""
 
 
 _NONE: Mapping[float, float] = {}
 
 
 def usual_loss(speed: float) -> float:
-    """Return the speed that balls commonly lose per second at this speed, in rev/s2."""
+    """Return the typical loss of speed at this speed, in rev/s2."""
     return _USUAL_FRICTION + _USUAL_DRAG * speed * speed
 
 
@@ -46,17 +45,17 @@ class Slowing:
     """The loss of speed as a function of speed."""
 
     def __init__(self, learned: Mapping[float, float], left_s: Mapping[float, float] = _NONE) -> None:
-        """`learned` are losses in rev/s2 at some of `SPEEDS`, from which those at the others are estimated.
-        `left_s` are the seconds left until the drop at some of `SPEEDS`."""
+        """`learned` has losses (rev/s2) at some of `SPEEDS`; losses at the other speeds are estimated from
+        it. `left_s` has the seconds until the drop at some of `SPEEDS`."""
         self.losses = _fill_losses(learned)
         self._left_s = left_s
         self._timed = sorted(left_s)
         self._intervals_s: dict[int, float] = {}
-        """The seconds between each two neighbouring speeds according to `losses`, indexed by the faster
+        """Seconds between each two neighbouring speeds according to `losses`, by index of the faster
         speed."""
 
     def loss(self, speed: float) -> float:
-        """Return the speed that a ball at this speed loses per second, in rev/s2."""
+        """Return a ball's loss of speed at this speed, in rev/s2."""
         losses = self.losses
         at = bisect_left(SPEEDS, speed)
         if at == 0:
@@ -68,10 +67,10 @@ class Slowing:
         return losses[at - 1] + fraction * (losses[at] - losses[at - 1])
 
     def seconds_left(self, speed: float, drop_speed: float) -> float:
-        """Return how long a ball at this speed keeps running until its drop, judged by earlier balls.
+        """Return the time until the drop of a ball at this speed, based on earlier balls.
 
-        `drop_speed` is used while no ball has been timed. The result is negative if the ball should already
-        have dropped.
+        `drop_speed` replaces them while no ball has been timed. The result is negative for a ball that should
+        already have dropped.
         """
         timed_speeds, left_s = self._timed, self._left_s
         if not timed_speeds:
@@ -90,8 +89,7 @@ class Slowing:
         return left_s[low] + fraction * (left_s[high] - left_s[low])
 
     def seconds(self, speed: float, drop_speed: float) -> float:
-        """Return how long a ball takes to slow from this speed to its drop speed; negative if it is already
-        slower."""
+        """Return the time in which a ball slows to its drop speed; negative for a slower ball."""
         if speed <= drop_speed:
             return (speed - drop_speed) / self.loss(drop_speed)
         steps = max(int((speed - drop_speed) / _STEP), 1)
@@ -115,18 +113,17 @@ class Slowing:
         return total
 
     def speed_after(self, speed: float, seconds: float) -> float:
-        """Return the speed after this many seconds, in rev/s."""
+        """Return the speed after a number of seconds, in rev/s."""
         steps = max(int(2 * seconds), 1)
         for _ in range(steps):
             speed = max(speed - self.loss(speed) * seconds / steps, 0.0)
         return speed
 
     def turns_before(self, speed: float, seconds: float) -> float:
-        """Return the maximum number of turns that a ball can have run in the seconds before it had this
-        speed.
+        """Return the maximum number of turns of a ball in the seconds before it had this speed.
 
-        It may have been at its knee, may have lost more speed than other balls of its wheel, and may have
-        been as fast as a hand can launch it.
+        The ball may have been at its knee, may have lost more speed than other balls of its wheel, and may
+        have been as fast as a hand can launch it.
         """
         steps = max(int(seconds / _LOOK_BACK_STEP_S), 1)
         step_s, turns = seconds / steps, 0.0
@@ -138,7 +135,7 @@ class Slowing:
 
 
 def measure_losses(laps: Sequence[tuple[float, float]]) -> dict[float, float]:
-    """Return the losses shown by one ball's laps, at the nearest of `SPEEDS`.
+    """Return the losses in one ball's laps, at the nearest of `SPEEDS`.
 
     `laps` are times in seconds with the speeds in rev/s, a turn apart.
     """
@@ -152,10 +149,9 @@ def measure_losses(laps: Sequence[tuple[float, float]]) -> dict[float, float]:
 
 
 def times_to_drop(laps: Sequence[tuple[float, float]], left_s: float) -> dict[float, float]:
-    """Return, for each of the `SPEEDS` that a ball passed, how long before its drop it had that speed, in
-    seconds.
+    """Return the seconds until the drop at each of the `SPEEDS` that a ball passed.
 
-    `laps` are times in seconds with the speeds in rev/s; `left_s` is when it left the track.
+    `laps` are times in seconds with the speeds in rev/s; `left_s` is the time of the exit from the track.
     """
     passed: dict[float, float] = {}
     for (t, speed), (later, slower) in pairwise(laps):
@@ -165,15 +161,14 @@ def times_to_drop(laps: Sequence[tuple[float, float]], left_s: float) -> dict[fl
 
 
 def _nearest(speed: float) -> float:
-    """Return the nearest of `SPEEDS`, the lower one of two that are equally near; `speed` is below the
-    last."""
+    """Return the nearest of `SPEEDS`, the lower of two equally near ones; `speed` is below the last."""
     at = bisect_left(SPEEDS, speed)
     low, high = SPEEDS[max(at - 1, 0)], SPEEDS[at]
     return low if speed - low <= high - speed else high
 
 
 def _fill_losses(learned: Mapping[float, float]) -> list[float]:
-    """Return a loss for each speed: its ratio to the usual loss is interpolated between known speeds, and
+    """Return a loss for each speed. The ratio to the typical loss is interpolated between known speeds, and
     constant beyond them."""
     known = sorted(learned)
     if not known:
@@ -194,39 +189,38 @@ def _fill_losses(learned: Mapping[float, float]) -> list[float]:
 
 
 KNEE_SLOWING = Slowing({0.45: 0.02, 0.55: 0.05, 0.65: 0.12, 0.8: 0.2, 1.0: 0.2, 1.2: 0.1})
-"""The knee of a real ball: from about 1 rev/s, when it stops sliding along the rim, until it rolls freely at
-0.6, it loses speed two to four times as fast. Timed from videos of real wheels."""
+"""Loss with the knee of a real ball. From about 1 rev/s, where it stops sliding along the rim, to 0.6, where
+it rolls freely, the ball loses speed two to four times as fast. Timed from videos of real wheels."""
 MAX_LOSS_WITHOUT_KNEE = 0.12
-"""The maximum loss without a knee, in rev/s2: such a ball loses 0.05 to 0.1 at 0.7 to 1 rev/s, even on a damp
+"""Maximum loss without a knee, in rev/s2. Such a ball loses 0.05 to 0.1 at 0.7 to 1 rev/s, even on a damp
 track."""
 KNEE_SPEEDS = 0.7, 1.0
-"""The speeds, in rev/s, between which the knee appears."""
+"""Speeds between which the knee appears, in rev/s."""
 
 
 NOMINAL_SPREAD = 0.06
-"""One standard deviation between a wheel's nominal drop speed and the drop speed of one spin, as a fraction
-of the nominal speed."""
+"""Standard deviation of a spin's drop speed from the wheel's nominal drop speed, as a fraction of the nominal
+speed."""
 SPIN_SPREAD = 0.03
-"""One standard deviation of a spin's drop speed around its wheel's mean, as a fraction of the mean."""
+"""Standard deviation of a spin's drop speed from the wheel's mean, as a fraction of the mean."""
 _BALLS_TO_REGAIN_TRUST = 20.0
-"""A reader that missed a ball is trusted again after it has read this many balls on every turn."""
+"""Number of balls read on every turn after which a reader that missed a ball is trusted again."""
 _MIN_NEWEST_WEIGHT = 0.15
-"""The minimum weight of a spin in the losses of speed: when the track has been wiped or has become damp, the
-new losses are learned in a few spins."""
+"""Minimum weight of a spin in the losses of speed. After a change of the track (wiped or damp), a few spins
+are enough to learn the new losses."""
 _MEMORY_SPINS = 40.0
-"""The maximum weight of earlier spins: a wheel drifts with temperature and wear, so older spins count for
-less."""
+"""Maximum weight of earlier spins. Temperature and wear change a wheel, so older spins count for less."""
 
 
 class Learned(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What earlier spins showed about a wheel: only numbers, which JSON preserves unchanged.
+    """Values that earlier spins showed about a wheel, all of them numbers that JSON preserves.
 
-    `spins` is the weight of what was learned. `drop_rev_per_s` is the ball's mean speed when it leaves the
-    track (None before the first spin), and `deceleration_rev_per_s2` its loss per second at that speed.
-    `losses_rev_per_s2` is its loss per second at those of `SPEEDS` that spins have passed, by speed in rev/s,
-    and `left_s` how many seconds before its drop the ball has each of these speeds. `pocket_reader_works` is
-    1 if the last ball that should have been read was read, and `pocket_reader_doubts` is how many balls must
-    be read on every turn before a reader that missed one is trusted again.
+    `spins` is the weight of the learned values. `drop_rev_per_s` is the ball's mean speed at its exit from
+    the track (None before the first spin), and `deceleration_rev_per_s2` the loss per second at that speed.
+    `losses_rev_per_s2` is the loss per second, and `left_s` the seconds until the drop, at those of `SPEEDS`
+    that spins have passed. `pocket_reader_works` is 1 if the reader detected the last ball that it should
+    have detected. `pocket_reader_doubts` is the number of balls to be read on every turn before a reader that
+    missed one is trusted again.
     """
 
     spins: float = 0.0
@@ -239,8 +233,7 @@ class Learned(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def pocket_reader_known(self) -> bool:
-        """Whether the pocket reader is known to work: it saw the last ball, and has not missed one
-        recently."""
+        """Whether the pocket reader detected the last ball and has not missed one recently."""
         return self.pocket_reader_works > 0.0 and self.pocket_reader_doubts <= 0.0
 
     def drop_speed(self, nominal_rev_per_s: float) -> tuple[float, float]:
@@ -252,7 +245,7 @@ class Learned(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         return mean, SPIN_SPREAD * mean * (1.0 + 1.0 / (prior + self.spins)) ** 0.5
 
     def slowing(self) -> Slowing:
-        """Return how this wheel's balls slow down, as far as earlier spins have shown."""
+        """Return the loss of speed of this wheel's balls, as earlier spins showed it."""
         losses = self.losses_rev_per_s2
         if not losses and self.deceleration_rev_per_s2 and self.drop_rev_per_s:
             losses = {self.drop_rev_per_s: self.deceleration_rev_per_s2}
@@ -267,7 +260,7 @@ class Learned(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     ) -> Self:
         """Learn from one ball that was followed to its drop.
 
-        `losses` and `left_s` are by speed, as `measure_losses` and `times_to_drop` return them.
+        `losses` and `left_s` are by speed, as returned by `measure_losses` and `times_to_drop`.
         """
         weight = 1.0 / (min(self.spins, _MEMORY_SPINS) + 1.0)
         newest = max(weight, _MIN_NEWEST_WEIGHT)
@@ -283,20 +276,21 @@ class Learned(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         )
 
     def after_reads(self, *, missed: bool) -> Self:
-        """Record that the pocket reader saw the ball, and whether it missed the ball on a turn in between."""
+        """Record that the pocket reader detected the ball, and whether it missed the ball on a turn in
+        between."""
         doubts = _BALLS_TO_REGAIN_TRUST if missed else max(self.pocket_reader_doubts - 1.0, 0.0)
         return msgspec.structs.replace(self, pocket_reader_works=1.0, pocket_reader_doubts=doubts)
 
     def after_silence(self) -> Self:
-        """Record that the pocket reader did not see a ball that had dropped.
+        """Record that the pocket reader did not detect a ball that had dropped.
 
-        The reader is no longer known to work: one missed ball is plausible, but two in a row mean that the
-        reader has failed.
+        The reader no longer counts as working. One missed ball is plausible; two in a row show a failed
+        reader.
         """
         return msgspec.structs.replace(self, pocket_reader_works=0.0)
 
     def figures(self) -> dict[str, float]:
-        """Return what was learned as the numbers of a recording's `state`."""
+        """Return the learned values as the numbers of a recording's `state`."""
         figures = {name: value for name in _SCALAR_FIELDS if (value := getattr(self, name)) is not None}
         for name, prefix in _BY_SPEED_PREFIXES.items():
             known = getattr(self, name)
@@ -305,9 +299,9 @@ class Learned(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @staticmethod
     def from_figures(figures: Mapping[str, float]) -> "Learned":
-        """Restore what `figures` returned; raise `msgspec.ValidationError` for anything else.
+        """Restore the result of `figures`. Raises `msgspec.ValidationError` for invalid numbers.
 
-        A recording may lack the values that are kept by speed: they are learned again in a few spins.
+        A recording may lack the values by speed, which a few spins restore.
         """
         plain = {name: value for name, value in figures.items() if not name.startswith(_PREFIXES)}
         by_speed = {

@@ -1,16 +1,14 @@
-"""Tracks the position of the rotor's mark. When the pocket reader detects the ball, that position gives the
-pocket.
+"""The position of the rotor's mark, and from it the pocket in which the reader detects the ball.
 
 Turns are counted by the passes at the index sensor. A missed pass leaves a gap of two turns. A doubled pass
-is ignored. A stray pass is not counted either, and between its neighbours the position is unknown. At any
-other time, the passes just before and after determine the position, provided that the turn between them is
-about as long as the one before it or after it; if somebody changed the rotor's speed in that turn, the
-position is unknown. A quadratic fitted to the last passes predicts the length of future turns, since a rotor
-that is left alone loses speed evenly; this prediction is never used to place a pocket reading.
+is ignored. A stray pass is not counted, and the position between its neighbours is unknown. At any other
+time, the passes just before and after determine the position, if the turn between them is about as long as
+the turn before or after. If a person changed the rotor's speed in that turn, the position is unknown.
 
-A pocket reading is placed between the index passes before and after it, so it waits for the next pass. The
-pocket is confirmed once the readings of as many consecutive turns as the rule set requires (usually three)
-agree.
+A quadratic fit to the last passes predicts the length of future turns, because a free rotor loses speed
+evenly. The prediction never places a pocket reading. A pocket reading is placed between the index passes
+before and after it, so it waits for the next pass. The pocket is confirmed when the readings of as many
+consecutive turns as the rule set requires agree, typically three.
 """
 
 from bisect import bisect_right
@@ -26,45 +24,47 @@ from controller.model.geometry import Wheel
 from controller.model.readings import PocketBall, Reading, RotorIndex, Turning
 
 INDEX_PASSES_KEPT = 8
-"""How many index passes from before a spin are kept: those that the fit uses, and two more."""
+"""Number of index passes kept from before a spin: those that the fit needs, and two more."""
 SLOWEST_TURN_US = 8_000_000
-"""A turn at 0.125 rev/s; wheels in play run at 0.15 to 0.5 rev/s."""
+"""Duration of a turn at 0.125 rev/s; wheels in play run at 0.15 to 0.5 rev/s."""
 _FITTED_PASSES = 6
-"""How many passes the curve is fitted to: twice its number of coefficients. Over more passes, the bearing's
-friction would change."""
+"""Number of passes in the fit: twice the number of its coefficients. Over more passes, the bearing's friction
+would change."""
 _MAX_EXTRAPOLATION_TURNS = 2.5
-"""How far beyond its last pass the curve is used: two missed passes, and half a turn to the reader."""
+"""Maximum extrapolation of the curve beyond its last pass: two missed passes, and half a turn to the
+reader."""
 _PASSES_TO_PLACE = 4
-"""The minimum number of passes for a usable curve: one more than its number of coefficients, because a curve
-can be fitted exactly to any three passes, right or wrong."""
+"""Minimum number of passes for a usable curve: one more than its number of coefficients. A curve with three
+coefficients passes exactly through any three points."""
 _MAX_FIT_ERROR_TURNS = 0.02
-"""The maximum distance of a pass from the curve, in turns: three quarters of a pocket, so that a fit is never
-wrong by a whole pocket."""
+"""Maximum distance of a pass from the curve, in turns: three quarters of a pocket, so a fit is never off by a
+complete pocket."""
 _TOO_MANY_GAPS = 3
-"""If there are this many gaps among six passes, no passes were missed: the turns were counted at twice their
-real rate."""
+"""Number of gaps among six passes that shows that no passes were missed, but turns were counted at twice
+their rate."""
 _OFF_PHASE_TURNS = 0.06
-"""The maximum deviation of a pass from a whole turn, for each turn since the last pass: with a worn bearing,
-a turn of 2 s lasts up to 2 % longer than the one before, and the first curve, through two passes, does not
-include any slowing."""
+"""Maximum deviation of a pass from a complete turn, for each turn since the last pass. With a worn bearing, a
+turn of 2 s is up to 2 % longer than the turn before, and the first curve, through two passes, includes no
+loss of speed."""
 _CLEARLY_ON_TIME_TURNS = 0.02
-"""A pass that deviates by no more than this, in turns, is accepted without a fit: the fit allows three times
-as much."""
+"""Maximum deviation, in turns, of a pass that is accepted without a fit. The fit allows three times as
+much."""
 _MAX_TURN_RATIO = 1.3
-"""Longest turn as a multiple of the one before, while it is unknown how fast the rotor slows."""
+"""Maximum ratio of a turn to the turn before while the rotor's loss of speed is unknown."""
 FASTEST_TURN_US = 400_000
-"""A turn at 2.5 rev/s: no rotor is that fast, so two pulses closer together cannot be a turn apart."""
+"""Duration of a turn at 2.5 rev/s. No rotor is that fast, so two pulses closer together are not a turn
+apart."""
 _HANDLED_TURN_RATIO = 0.8
-"""If a turn is shorter than this fraction of the one before, somebody has pushed the rotor."""
+"""Ratio of a turn to the turn before below which a person has pushed the rotor."""
 _MIN_NEXT_RATIO, _MAX_NEXT_RATIO = 0.985, 1.12
-"""The range of the length of an untouched rotor's turn, relative to the turn before. A turn lasts 2 to 8 s;
-the rotor loses 0.16 to 0.3 % of its speed per second, with a worn bearing up to 2 %; and passes scatter by
-some milliseconds. A push of less than 1.5 % shifts a reading by a tenth of a pocket."""
+"""Range of the ratio of an untouched rotor's turn to the turn before. A turn takes 2 to 8 s. The rotor loses
+0.16 to 0.3 % of its speed per second, or up to 2 % with a worn bearing. Passes scatter by some milliseconds.
+A push of less than 1.5 % shifts a reading by a tenth of a pocket."""
 _SAME_PASS_FRACTION = 0.02
-"""Fraction of a turn within which a second pulse belongs to the same pass: the mark is that wide."""
+"""Fraction of a turn within which a second pulse belongs to the same pass, according to the width of the
+mark."""
 _MARKS_KEPT = 64
-"""Number of passes kept: more than two minutes at the usual 0.15 to 0.5 rev/s, and a spin is read within one
-minute."""
+"""Number of passes kept: more than two minutes at 0.15 to 0.5 rev/s. A spin is read within one minute."""
 
 
 class Mark(NamedTuple):
@@ -77,7 +77,7 @@ class Mark(NamedTuple):
 
 
 class Place(NamedTuple):
-    """The mark's position: turns since the first pass of its run, and how long the turn took."""
+    """Position of the mark: turns since the first pass of its run, and the duration of the turn."""
 
     turns: float
     run: int
@@ -89,17 +89,17 @@ _time = attrgetter("t")
 
 
 class Rotor:
-    """Follows one wheel's rotor by its index passes, which it receives in time order."""
+    """One wheel's rotor, followed by its index passes in time order."""
 
     def __init__(self) -> None:
-        """Start with nothing known."""
+        """Start without passes."""
         self.direction: Turning | None = None
         self.run = 0
-        """The number of the current run. A run begins at the first pass, when somebody has changed the
-        rotor's motion, and when the turns had been counted at half or twice their rate. Turns of different
-        runs cannot be compared."""
+        """Number of the current run. A run begins at the first pass, after a person changes the rotor's
+        motion, and after turns were counted at half or twice their rate. Turns of different runs cannot be
+        compared."""
         self.run_before: tuple[int, Turning | None] = 0, None
-        """The time of the last pass of the run before this one, and the direction of that run."""
+        """Time of the last pass of the run before, and that run's direction."""
         self._turn_before_us: float | None = None
         self._times: list[int] = []
         self._turns: list[int] = []
@@ -108,11 +108,11 @@ class Rotor:
         self._curve: tuple[float, float, float] | None = None
         self._reliable: bool | None = None
         self.marks: list[Mark] = []
-        """The passes that count, of this run and those before it."""
+        """Passes that count, of this run and earlier runs."""
         self._strays: list[int] = []
 
     def place(self, t_us: int) -> Place | None:
-        """Return the mark's position at a time between two passes; None if they do not determine it.
+        """Return the mark's position at a time between two passes; None if the passes do not determine it.
 
         `waits` returns whether a later pass may determine it.
         """
@@ -141,14 +141,14 @@ class Rotor:
         return Place(before.turn + turns_run, before.run, turn_us, before.direction)
 
     def waits(self, t_us: int) -> bool:
-        """Return whether one of the next two passes may yet determine the position at this time."""
+        """Return whether one of the next two passes may determine the position at this time."""
         at = bisect_right(self.marks, t_us, key=_time)
         if at == 0:
             return False
         return at >= len(self.marks) - 1 and self.marks[at - 1].run == self.run
 
     def _turn_at(self, at: int) -> float | None:
-        """Return the length of the turn that pass number `at` ended; None if it ended none."""
+        """Return the duration of the turn that pass number `at` ended; None if it ended none."""
         if not 1 <= at < len(self.marks):
             return None
         before, after = self.marks[at - 1], self.marks[at]
@@ -162,12 +162,11 @@ class Rotor:
 
     @property
     def times_us(self) -> Sequence[int]:
-        """The last passes of this run."""
+        """Last passes of this run."""
         return self._times
 
     def add_pass(self, mark: RotorIndex) -> bool:
-        """Handle one pass; return whether it was on time, and in the same direction as the passes before
-        it."""
+        """Handle a pass; return whether its time and its direction are as expected."""
         if self._stray is None and self._is_clearly_next(mark):
             self._crowded = 0
             self._append(mark.t, self._turns[-1] + 1)
@@ -194,16 +193,16 @@ class Rotor:
 
     @property
     def was_accelerated(self) -> bool:
-        """Whether its last turn is so much shorter than those of the run before that somebody must have
-        pushed it."""
+        """Whether the last turn is so much shorter than those of the run before that a person must have
+        pushed the rotor."""
         return (
             self._turn_before_us is not None and self.period_us() < _HANDLED_TURN_RATIO * self._turn_before_us
         )
 
     def turns_at(self, t_us: int) -> float | None:
-        """Return how many turns the mark has made since this run's first pass.
+        """Return the number of turns since this run's first pass.
 
-        None while the passes do not determine this, because they are too few, too old or contradictory.
+        The result is None if the passes are too few, too old or contradictory.
         """
         if not self._is_reliable() or self.has_stopped_by(t_us):
             return None
@@ -212,7 +211,7 @@ class Rotor:
         return turns if within else None
 
     def after_turns_us(self, since_us: int, turns: float) -> int:
-        """Return when the rotor will have made this many turns from `since_us`, predicted from its passes."""
+        """Return the predicted time at which the rotor completes this many turns after `since_us`."""
         period = self.period_us()
         if len(self._times) < _PASSES_TO_PLACE:
             return since_us + round(turns * period)
@@ -226,7 +225,7 @@ class Rotor:
         return since_us + min(round(seconds * 1e6), round(turns * SLOWEST_TURN_US))
 
     def _accept(self, t_us: int, turn: int) -> None:
-        """Add a pass that was on time, or begin a new run if the turns were counted at half or twice their
+        """Add a pass that was on time, or begin a new run if turns were counted at half or twice their
         rate."""
         stray, last_us = self._stray, self._times[-1]
         crowded = stray is not None and stray.direction == self.direction
@@ -241,8 +240,7 @@ class Rotor:
             self._begin_run(self.direction, last_us, t_us)
 
     def _is_clearly_next(self, mark: RotorIndex) -> bool:
-        """Return whether this pass certainly completes the next turn: it comes at the time that the last two
-        turns predict."""
+        """Return whether this pass certainly completes the next turn, as the last two turns predict."""
         times, turns = self._times, self._turns
         if len(times) < 3 or turns[-1] - turns[0] >= len(turns) or mark.direction != self.direction:
             return False
@@ -264,7 +262,7 @@ class Rotor:
 
     def _check_reliable(self) -> bool:
         times, turns = self._times, self._turns
-        # If a stray pass doubles the count of turns, it looks as if passes were missed again and again.
+        # A stray pass that doubles the count of turns looks like many missed passes.
         if len(times) < _PASSES_TO_PLACE or self._count_gaps() > min(1, len(times) - _PASSES_TO_PLACE):
             return False
         constant, speed, bend = self._get_curve()
@@ -277,15 +275,17 @@ class Rotor:
         return True
 
     def stops_us(self) -> int | None:
-        """Return when the rotor will stop if it continues to lose speed as it did over the last passes; None
-        if it is not slowing down, or there are too few passes."""
+        """Return the time at which the rotor stops at its current loss of speed.
+
+        The result is None if the rotor is not slowing down, or if there are too few passes.
+        """
         if len(self._times) < _PASSES_TO_PLACE:
             return None
         _, speed, bend = self._get_curve()
         return self._times[-1] + ceil(1e6 * speed / (-2 * bend)) if bend < 0 else None
 
     def has_stopped_by(self, t_us: int) -> bool:
-        """Return whether the rotor has stopped by this time, if it has lost speed as predicted."""
+        """Return whether the rotor has stopped by this time at its current loss of speed."""
         stops_us = self.stops_us()
         return stops_us is not None and t_us >= stops_us
 
@@ -302,7 +302,7 @@ class Rotor:
         return whole
 
     def period_us(self) -> float:
-        """Return the length of the last turn, or that of the slowest possible turn while none is known."""
+        """Return the duration of the last turn, or of the slowest possible turn while none is known."""
         if len(self._times) < 2:
             return SLOWEST_TURN_US
         return (self._times[-1] - self._times[-2]) / (self._turns[-1] - self._turns[-2])
@@ -370,21 +370,21 @@ class Rotor:
 
 
 BORDER_FRACTION = 0.35
-"""Distance from a pocket's middle, as a fraction of the pocket's width, beyond which a reading belongs to no
-pocket: readings scatter by one or two tenths."""
+"""Distance from a pocket's middle, as a fraction of its width, beyond which a reading belongs to no pocket.
+Readings scatter by one or two tenths."""
 _SAME_TURN = 0.5
-"""Two readings within this many turns belong to the same turn: a ball is read once per turn."""
+"""Number of turns within which two readings belong to the same turn. A ball is read once a turn."""
 _MAX_TURN_ERROR = 0.12
-"""Maximum difference between one turn and the distance between the readings of consecutive turns: three
-pockets, and a margin for the errors of placing them."""
+"""Maximum difference between one turn and the distance between readings of consecutive turns: three pockets,
+and a margin for errors of position."""
 
 
 class PocketRead(msgspec.Struct, frozen=True):
-    """One pocket reading: the pocket (None if the rotor's position is not known well enough) and the position
+    """One pocket reading, with the pocket (None if the rotor's position is not exact enough) and the position
     in it.
 
-    `off_centre` is in pockets, clockwise positive, -0.5 to 0.5; `turns` is the number of turns in the rotor's
-    run up to the reading, and `turn_us` the length of one turn.
+    `off_centre` is in pockets, clockwise positive, -0.5 to 0.5. `turns` is the number of turns in the rotor's
+    run up to the reading, and `turn_us` the duration of one turn.
     """
 
     reading: PocketBall
@@ -401,7 +401,7 @@ class PocketRead(msgspec.Struct, frozen=True):
 
 
 def place_read(reading: PocketBall, rotor: Rotor, wheel: Wheel) -> PocketRead | None:
-    """Return the pocket that was under the reader; None while a later pass may still determine it."""
+    """Return the pocket under the reader; None while a later pass may still determine it."""
     place = rotor.place(reading.t)
     if place is None:
         return None if rotor.waits(reading.t) else PocketRead(reading, None)
@@ -409,7 +409,7 @@ def place_read(reading: PocketBall, rotor: Rotor, wheel: Wheel) -> PocketRead | 
 
 
 def read_at(reading: PocketBall, place: Place, wheel: Wheel) -> PocketRead:
-    """Return the pocket reading, given this position of the mark."""
+    """Return the pocket reading at this position of the mark."""
     sense = 1.0 if place.direction == "ccw" else -1.0
     mark_deg = wheel.rotor_index_deg + sense * 360.0 * place.turns
     count = len(wheel.pockets_clockwise)
@@ -426,44 +426,44 @@ def read_at(reading: PocketBall, place: Place, wheel: Wheel) -> PocketRead:
 
 
 class PocketCount:
-    """Counts agreeing pocket readings on consecutive rotor turns."""
+    """Count of agreeing pocket readings on consecutive rotor turns."""
 
     def __init__(self, needed: int) -> None:
-        """Start empty; `needed` is the rule set's `pocket_reads`."""
+        """Start without readings; `needed` is the rule set's `pocket_reads`."""
         self.needed = needed
         self.seen: list[PocketBall] = []
-        """Every pocket reading, placed or not."""
+        """All pocket readings, placed or not."""
         self.placed: list[PocketRead] = []
-        """The readings for which the rotor's position is known, or can no longer become known."""
+        """Readings whose rotor position is known, or cannot become known."""
         self.agreeing: list[PocketRead] = []
         self.confirmed: PocketRead | None = None
         """The reading that made the pocket certain."""
         self.contradicting: PocketRead | None = None
         """The first reading of a different pocket after the pocket was confirmed."""
         self.decided_by: Reading | None = None
-        """The index pass that confirmed the pocket: it placed the last pocket reading needed."""
+        """The index pass that confirmed the pocket by placing the last reading needed."""
         self.reader_missed = False
-        """Whether the reader is known to have missed readings, so that a turn without one proves nothing."""
+        """Whether the reader is known to have missed readings, which makes a turn without a reading no
+        proof."""
 
     @property
     def reads(self) -> list[PocketRead]:
-        """Every reading; those still waiting for a pass have no number."""
+        """All readings; those that wait for a pass have no number."""
         return [*self.placed, *(PocketRead(reading, None) for reading in self.waiting)]
 
     @property
     def waiting(self) -> Sequence[PocketBall]:
-        """The readings that no pass has placed yet."""
+        """Readings that no pass has placed."""
         return self.seen[len(self.placed) :]
 
     @property
     def waits(self) -> bool:
-        """Whether a reading is waiting for a pass that places it."""
+        """Whether a reading waits for a pass that places it."""
         return len(self.seen) > len(self.placed)
 
     @property
     def missed(self) -> bool:
-        """Whether the reader missed the ball on some turn, having seen it in the same pocket before and after
-        that turn."""
+        """Whether the reader missed the ball on a turn between two detections in the same pocket."""
         return any(
             read.run == before.run
             and read.number == before.number is not None
@@ -476,8 +476,8 @@ class PocketCount:
         self.seen.append(reading)
 
     def place(self, by: Reading, placed: Callable[[PocketBall], PocketRead | None]) -> None:
-        """Place the pocket readings that can be placed after the index pass `by`; a reading that must wait
-        longer holds up those after it."""
+        """Place the readings that the index pass `by` determines; a reading that must wait holds up later
+        ones."""
         for reading in self.waiting:
             read = placed(reading)
             if read is None:

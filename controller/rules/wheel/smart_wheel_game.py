@@ -1,7 +1,7 @@
-"""One game of a smart wheel as its reader reports it: what was observed, and what contradicts it.
+"""One game of a smart wheel as the wheel reports it, with the contradictions in its reports.
 
-The wheel's number counts only if its change from state 4 to state 5 was observed within one game, and
-nothing contradicts it. The number shown before state 5 is the previous game's.
+The wheel's number counts only if its change from state 4 to state 5 was observed within one game, and no
+report contradicts it. The number shown before state 5 is the previous game's.
 """
 
 from collections.abc import Collection
@@ -26,19 +26,19 @@ BETWEEN_GAMES = frozenset({1, 2, 6})
 BALL_MISSING, WITH_ROTOR, COMPONENT, LAUNCH_FAILED = 1, 2, 4, 8
 """The wheel's flags."""
 MAX_BALL_MISSING_US = 5_000_000
-"""The manufacturer's value: the ball may go unsensed for less than this time."""
+"""Time from which a ball that is not sensed is missing (manufacturer's value)."""
 MAX_LAUNCH_REPORT_US = 3_000_000
-"""The manufacturer's value: for this long after the ball is in the rim, the wheel may still report that its
-launch failed."""
+"""Time after the ball is in the rim in which the wheel may still report that its launch failed
+(manufacturer's value)."""
 NUMBER_TIMEOUT_US = 90_000_000
-"""A wheel gives up by itself after 75 s; if it reports nothing new for this long, it will not report a
-number."""
+"""Time without a new report after which the wheel reports no number. The wheel gives up after 75 s."""
 MAX_RPM_X10 = 300
-"""A wheel turns at 10 to 25 rpm; a pocket reading is not plausible if the encoder reports more."""
+"""Maximum plausible rotor speed. A wheel turns at 10 to 25 rpm; pocket readings at higher speeds are not
+plausible."""
 MAX_GAME_COUNT = 256
-"""The wheel counts its games up to this and continues with 0 or 1."""
+"""Maximum of the wheel's count of games, which continues with 0 or 1."""
 _MANY_GAMES = MAX_GAME_COUNT // 2
-"""An apparent increase by more than half of the count's range means that the count went back."""
+"""Half of the count's range. A larger apparent increase means that the count went back."""
 
 RULES = {
     "same_direction": "R-SPIN-1",
@@ -48,14 +48,14 @@ RULES = {
     "missing_reading": "R-SPIN-4",
     "conflict": "R-SPIN-4",
 }
-"""The rule behind each cause, for rule sets that name none."""
+"""Rule behind each cause, for rule sets that name none."""
 
 
 def games_between(before: WheelStatus, after: WheelStatus) -> int:
     """Count the games from one status to another, across the wrap at 256; 0 if the wheel does not number
     them.
 
-    More than 128 means that the count went back: the wheel was powered off.
+    More than 128 means that the count went back because the wheel was powered off.
     """
     if before.spin is None or after.spin is None or before.spin == after.spin:
         return 0
@@ -65,18 +65,18 @@ def games_between(before: WheelStatus, after: WheelStatus) -> int:
 
 
 class WheelGameState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What is known about a smart wheel's games: its last status, and whether the game in progress at that
+    """The recorded state of a smart wheel's games: its last status, and whether the game in progress at that
     time is accounted for."""
 
     last: WheelStatus
     known: bool
     before_silence_us: int | None = None
-    """Time of the last status before a silence, as long as the reports made during the silence are still
-    arriving in one burst."""
+    """Time of the last status before a silence, while the reports made during the silence arrive in one
+    burst."""
 
 
 class WheelGames:
-    """Separates the games of a smart wheel, status by status."""
+    """The games of a smart wheel, separated status by status."""
 
     def __init__(self, wheel_state: WheelGameState | None = None) -> None:
         """Continue from a recorded state; without one, the game in progress at the first status is
@@ -85,18 +85,18 @@ class WheelGames:
         """The wheel's last status."""
         self._known = wheel_state is not None and wheel_state.known
         self.before_silence_us = None if wheel_state is None else wheel_state.before_silence_us
-        """Time of the last status before a silence, as long as the reports made during the silence are still
-        arriving in one burst."""
+        """Time of the last status before a silence, while the reports made during the silence arrive in one
+        burst."""
 
     @property
     def wheel_state(self) -> WheelGameState | None:
-        """Return the state from which a recording can continue."""
+        """State from which a recording can continue."""
         if self.last is None:
             return None
         return WheelGameState(last=self.last, known=self._known, before_silence_us=self.before_silence_us)
 
     def receive(self, status: WheelStatus) -> Literal["seen", "unseen"] | None:
-        """Handle the next status; return `seen` if it begins a game, `unseen` if it is the only status
+        """Handle the next status. Return `seen` if it begins a game, or `unseen` if it is the only status
         received of a game."""
         last, self.last = self.last, status
         games = 0 if last is None else games_between(last, status)
@@ -116,18 +116,18 @@ class WheelGames:
 
 
 class SmartWheelGame:
-    """Follows one game status by status, in time order, from the one that begins it."""
+    """One game of a smart wheel, updated with each status in time order."""
 
     def __init__(self, pockets: Collection[str], rules: SpinRules, before: WheelStatus | None = None) -> None:
         """`pockets` are the wheel's numbers, `before` its last status before the game."""
         self.readings: list[Reading] = []
         self.first: WheelStatus | None = None
         self.closed_by: WheelStatus | None = None
-        """The wheel's own No More Bets."""
+        """The status with the wheel's No More Bets."""
         self.number_by: WheelStatus | None = None
         """The status that reported the number."""
         self.decided_by: Reading | None = None
-        """The reading that decided the game, whatever was decided."""
+        """The reading that decided the game with any result."""
         self._pockets = frozenset(pockets)
         self._rules = rules
         self._before = before
@@ -151,12 +151,12 @@ class SmartWheelGame:
         return self.number_by is not None and not self._voids and not self._doubts
 
     def give_up_at_us(self) -> int:
-        """Return when the game is decided if the wheel reports nothing new until then."""
+        """Return the time at which the game is decided if no new report arrives."""
         return self._unchanged_since_us + NUMBER_TIMEOUT_US
 
     def receive(self, reading: Reading) -> None:
-        """Handle the next reading: first a `device_down` of the wheel that is still in force, then all from
-        the launch on."""
+        """Handle the next reading: first a `device_down` of the wheel still in force, then all from the
+        launch on."""
         if not isinstance(reading, WheelStatus | DeviceDown | DeviceUp | ForeignObject | BallOut):
             return
         self.readings.append(reading)
@@ -173,7 +173,7 @@ class SmartWheelGame:
                 pass
 
     def verdict(self, called: Reason | None = None) -> SpinVerdict:
-        """Judge what was reported so far; a game without a number is a review.
+        """Judge the reports; a game without a number is a review.
 
         `called` is a person's No Spin.
         """
@@ -340,8 +340,8 @@ class SmartWheelGame:
         self.decided_by = self.decided_by or reading
 
     def _add_doubt(self, code: str, seen: str, reading: Reading, *, decides: bool = False) -> None:
-        """Add a reason to doubt the number; a doubt that can't be resolved (`decides`) decides the game
-        immediately."""
+        """Add a reason to doubt the number; with `decides`, the doubt cannot be resolved and decides the
+        game."""
         reason = self._reason(code, seen)
         if reason not in self._doubts:
             self._doubts.append(reason)

@@ -1,5 +1,5 @@
-"""Stories, the possible explanations of the pulses. Each is a sequence of passes at beams, which a ball
-passes in a fixed order."""
+"""Stories, the possible explanations of the pulses: sequences of passes at beams in the ring's fixed
+order."""
 
 from collections.abc import Sequence
 from enum import Enum
@@ -14,13 +14,12 @@ Sense = Literal[1, -1]
 SENSES: tuple[Sense, Sense] = (1, -1)
 """Directions: 1 is ccw, -1 is cw."""
 _MIN_LENGTH_RATIO = 1.5
-"""With two beams, the direction is immediately clear if one of the two distances between them is at least
-this many times the other."""
+"""Ratio of the distances between two beams from which the direction is immediately clear."""
 
 Rows = tuple[tuple[float, ...], ...]
-"""Turns from each beam to every beam, in (0, 1]; from a beam to itself it is a whole turn."""
+"""Turns from each beam to every beam, in (0, 1]. From a beam to itself it is a complete turn."""
 Beams = tuple[tuple[tuple[int, ...], ...], ...]
-"""The beams between each pair of beams."""
+"""Beams between each pair of beams."""
 
 
 class Ring:
@@ -52,7 +51,7 @@ class Ring:
         self.shows_direction = self.count > 2 or (
             self.count == 2 and self._length_ratio() >= _MIN_LENGTH_RATIO
         )
-        """Whether the pulses of a ball that passes beam after beam fit no other direction."""
+        """Whether pulses of a ball that passes beam after beam exclude the other direction."""
 
     def _length_ratio(self) -> float:
         distance = self.ahead[1][0][1]
@@ -61,7 +60,7 @@ class Ring:
 
 @lru_cache(maxsize=16)
 def get_ring(beams_deg: tuple[float, ...]) -> Ring:
-    """Return the ring of these beams, the same object for every spin of a wheel."""
+    """Return the ring of these beams, the same object for all spins of a wheel."""
     return Ring(beams_deg)
 
 
@@ -70,42 +69,42 @@ def _ahead(turns: float) -> float:
 
 
 FASTEST = 4.5
-"""The maximum speed of a ball, in rev/s: a hand reaches 3.6 for a moment."""
+"""Maximum speed of a ball, in rev/s. A hand reaches 3.6 for a moment."""
 JITTER_S = 0.004
-"""The edges of two beams scatter by one or two milliseconds each, which matters most for short steps."""
+"""Scatter of the edges of two beams, one or two milliseconds each, which matters most for short steps."""
 MAX_SLACK = 0.15
-"""The maximum fraction by which jitter may increase the speed of a step: two simultaneous pulses do not come
-from one ball."""
+"""Maximum fraction by which jitter may increase the speed of a step. Two simultaneous pulses do not come from
+one ball."""
 STEP_VARIATION = 0.08
-"""The fraction of its speed by which a step usually differs from the prediction of the two steps before."""
+"""Typical difference of a step from the prediction of the two steps before, as a fraction of its speed."""
 MAX_LOSS = 0.5
-"""The maximum loss of speed, in rev/s per second: real balls lose 0.3 at their knee."""
+"""Maximum loss of speed, in rev/s per second. Real balls lose 0.3 at their knee."""
 MIN_PULSES, MIN_TURNS = 4, 0.999
-"""The pulses and turns that a run needs to count as a launch: pulses from a hand do not form such a lap. A
-lap is summed from beam to beam, so rounding may make it slightly less than 1."""
+"""Minimum pulses and turns of a run. Pulses from a hand do not form such a lap. A lap is the sum of steps
+from beam to beam, which rounding may make slightly less than 1."""
 _NEWEST_LOSS_WEIGHT = 0.3
-"""Weight of the newest step in the ball's loss per second: over three or four steps, the effect of a tilted
-bowl averages out."""
+"""Weight of the newest step in the ball's loss per second. The effect of a tilted bowl averages out over
+three or four steps."""
 
 
 class NotComputed(Enum):
-    """Marks a value that has not been computed yet."""
+    """Marker of a value that has not been computed."""
 
     NOT_COMPUTED = 0
 
 
 NOT_COMPUTED: Literal[NotComputed.NOT_COMPUTED] = NotComputed.NOT_COMPUTED
 Lap = tuple[float, float]
-"""The middle of a lap in microseconds, and the ball's speed over it in rev/s."""
+"""Middle of a lap (us) and the ball's speed over the lap (rev/s)."""
 
 
 class Pass(msgspec.Struct, eq=False):
-    """One pass of the ball at a beam: `turns` counts from the first pulse of its run.
+    """One pass of the ball at a beam.
 
-    `before` is the previous pass, None at the start of a run; `t` is in microseconds. `speed` is the speed in
-    rev/s over the step to this pass, `loss` the ball's loss of speed per second over the last steps; both are
-    0 at a run's first pass. `number` counts the run's passes. `lap` is the lap that the pass completes (None
-    if it completes none), or `NOT_COMPUTED`.
+    `before` is the previous pass, or None at the start of a run; `t` is in microseconds. `turns` counts from
+    the first pulse of the run. `speed` is the speed over the step to this pass (rev/s), and `loss` the loss
+    of speed per second over the last steps; both are 0 at a run's first pass. `number` counts the run's
+    passes. `lap` is the lap that the pass completes (None if it completes none), or `NOT_COMPUTED`.
     """
 
     before: Union["Pass", None]
@@ -118,7 +117,7 @@ class Pass(msgspec.Struct, eq=False):
     lap: Lap | NotComputed | None = NOT_COMPUTED
 
     def next_pass(self, t: int, beam: int, turns: float, speed: float) -> "Pass":
-        """Return the next pass, reached with a step of this many turns at this speed."""
+        """Return the next pass, after a step of this many turns at this speed."""
         before, loss = self.speed, 0.0
         if before:
             loss, lost = self.loss, (before - speed) / ((t - self.t) / 1e6)
@@ -131,12 +130,12 @@ class Pass(msgspec.Struct, eq=False):
 
 
 class Story(msgspec.Struct, eq=False):
-    """One explanation of the pulses so far: a run in direction ccw (1) or cw (-1), up to its last pass.
+    """One explanation of the pulses: a run in direction ccw (1) or cw (-1), up to its last pass.
 
-    `cost` is in pulses that are not the ball's. `before` is the run before this one, if any. `stray`
-    is the number of pulses since the run's first that were not its ball's, and `silent` the number of passes,
-    by beam, at beams without a pulse so far. According to equivalent stories that are not ruled out, the ball
-    may have run up to `fewer_turns` fewer turns or `more_turns` more.
+    `cost` is in pulses that are not the ball's. `before` is the run before this run, or None. `stray` is the
+    number of pulses since the run's first that were not its ball's. `silent` is the number of passes, by
+    beam, at beams without a pulse. According to equivalent stories that are not ruled out, the ball may have
+    made up to `fewer_turns` fewer turns or `more_turns` more.
     """
 
     sense: Sense
@@ -150,18 +149,18 @@ class Story(msgspec.Struct, eq=False):
 
     @property
     def direction(self) -> Turning:
-        """The ball's direction."""
+        """Direction of the ball."""
         return "ccw" if self.sense > 0 else "cw"
 
     @property
     def is_run(self) -> bool:
-        """Whether the pulses make a run: a lap, with more pulses than a hand makes."""
+        """Whether the pulses make a run, which is a lap with more pulses than a hand makes."""
         last = self.last
         return last.number >= MIN_PULSES and last.turns >= MIN_TURNS
 
     @property
     def first(self) -> Pass:
-        """The run's first pass."""
+        """First pass of the run."""
         at = self.last
         while at.before is not None:
             at = at.before

@@ -1,4 +1,4 @@
-"""One spin as shown by its readings, updated with each reading."""
+"""One spin as its readings show it, updated with each reading."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -26,51 +26,50 @@ from controller.rules.wheel.rotor import Place, PocketCount, PocketRead, Rotor, 
 from controller.rules.wheel.story import NOT_COMPUTED, Lap, Pass, Story
 
 DROP_SENSOR_DELAY_US = 120_000
-"""The drop sensor is below the track and fires this long after the ball left it (the manufacturer's
+"""Delay of the drop sensor, which is below the track, after the ball's exit from the track (manufacturer's
 value)."""
 AT_REST_AFTER_US = 8_000_000
-"""A ball is at rest this long after its drop: it reaches the pockets in 0.5 to 2.5 s, and may then hop for a
-turn or two."""
+"""Time after its drop at which a ball is at rest. The ball reaches the pockets in 0.5 to 2.5 s, and may then
+hop for one or two turns."""
 _DROP_OVERDUE_US = 500_000
-"""How much later than predicted a drop may be; after that, the ball counts as dropped without having been
-sensed."""
+"""Delay of a drop after its predicted time at which the ball counts as dropped without a sensed drop."""
 _MAX_LAP_US = 3_000_000
-"""A lap at 0.33 rev/s: a ball that slow has left any track."""
+"""Duration of a lap at 0.33 rev/s, a speed at which a ball has left any track."""
 _MIN_BALL_PULSES = 4
-"""This many pulses count as a spin even if they do not form a run: dust interrupts only one or two beams."""
+"""Number of pulses that count as a spin without a run. Dust interrupts only one or two beams."""
 _READS_WHILE_RUNNING = 2
-"""This many readings of one pocket while a ball is running mean another ball in the rotor: a single reading
-may be a flash of light."""
+"""Number of readings of one pocket, with a ball running, that show a second ball in the rotor. A single
+reading may be a flash of light."""
 _KEPT_RUNNING_PASSES, _KEPT_RUNNING_TURNS = 3, 0.9
-"""A ball that makes this many passes, over this many turns, after a sensed drop had not dropped: a ball that
-is knocked back up makes one or two passes, and does not complete a lap."""
+"""Passes and turns after a sensed drop that show that the ball had not dropped. A ball that is knocked back
+up makes one or two passes and does not complete a lap."""
 _REPEATED_DROP_PASSES = 1
-"""If the drop is sensed again, the later time counts if the ball made this many passes in between."""
+"""Number of passes between two sensed drops from which the later drop counts."""
 _RELAUNCH_SPEED_RATIO = 1.1
-"""A ball more than this many times as fast as before was launched again: in a tilted bowl, a ball gains only
-a twentieth, and a ball that is knocked back up after its drop is slower than before the drop."""
+"""Ratio of a ball's speed to its earlier speed above which the ball was launched again. A tilted bowl makes a
+ball only a twentieth faster, and a ball that is knocked back up after its drop is slower than before the
+drop."""
 _LAP_DISTANCE_TURNS = 1.0
-"""Turns between the two laps that show a ball's own loss of speed: far enough apart that jitter does not
-matter."""
+"""Turns between the two laps that show a ball's loss of speed, enough for jitter not to matter."""
 _MIN_RELATIVE_LOSS, _MAX_RELATIVE_LOSS = 0.5, 1.6
-"""The range of a ball's loss of speed, relative to that of other balls in its wheel: anything outside this
-range is a measuring error."""
+"""Range of a ball's loss of speed relative to that of other balls in its wheel. Values outside this range are
+errors of measurement."""
 _LOSS_PERSISTENCE, _PERSISTENCE_REV_PER_S = 1.0, 0.6
-"""How much of the difference between a ball's loss of speed and the usual loss lasts until the drop: this
-fraction if it is measured near the drop speed, nothing at speeds higher by the second value (rev/s)."""
+"""Fraction of a ball's deviation from the typical loss of speed that lasts until the drop: this fraction if
+it is measured near the drop speed, nothing at speeds higher by the second value (rev/s)."""
 _LAP_TURNS = 0.99
 """One lap, less the possible error in the beams' angles."""
 _MAX_LAP_TURNS = 2.0
-"""A speed is measured over one lap, which takes in every beam and every part of a tilted bowl; if beams miss
-the ball, over up to two laps."""
+"""Maximum number of turns for a measurement of speed. A lap includes every beam and every part of a tilted
+bowl; missed passes may extend it to two laps."""
 
 _DEVICE_READINGS = (DeviceDown, DeviceUp, DeviceFault)
 
 
 @dataclass(frozen=True, slots=True)
 class Reversal:
-    """A reversal of the rotor: the last pass in direction `before`, the first in the other direction, and the
-    pass that proved the reversal."""
+    """A reversal of the rotor: the last pass in direction `before`, the first pass in the other direction,
+    and the pass that proved the reversal."""
 
     last_us: int
     before: Turning
@@ -79,12 +78,12 @@ class Reversal:
 
 
 class SpinTrace:
-    """What the readings of one spin show so far; they are received in time order."""
+    """The state of one spin, updated with each reading in time order."""
 
     def __init__(
         self, wheel: Wheel, rules: SpinRules, learned: Learned, sources: Sources | None = None
     ) -> None:
-        """Start before the spin: index passes and lost devices may be reported before its first pulse."""
+        """Start before the spin, whose first pulse may follow index passes and lost devices."""
         self.wheel = wheel
         self.rules = rules
         self.learned = learned
@@ -100,20 +99,20 @@ class SpinTrace:
         self.out: list[BallOut] = []
         self.devices = WheelDevices(sources)
         self.index_passes: list[RotorIndex] = []
-        """Every index pass that was reported, in time order."""
+        """All index passes, in time order."""
         self.marks = 0
-        """How many index passes of the rotor's current run fall within the spin."""
+        """Number of index passes of the rotor's current run within the spin."""
         self.contrary_mark: RotorIndex | None = None
-        """The last index pass, if it showed a different direction from the passes before it."""
+        """The last index pass, if its direction differs from that of the passes before."""
         self.reversals: list[Reversal] = []
         self.handled_by: RotorIndex | None = None
-        """The index pass that showed that somebody had turned the rotor when the ball was at rest."""
+        """Index pass that showed that a person had turned the rotor with the ball at rest."""
         self._beams = len(wheel.beams_deg)
         self._reads_wait = False
         """Whether a pocket reading may be waiting for the index pass that places it."""
         self._followed: tuple[tuple[int, int | None], BallRun | None] | None = None
         self._predicted: tuple[Pass, int] | None = None
-        """The last pass used to predict the drop, and the predicted time."""
+        """The last pass in the prediction of the drop, and the predicted time."""
 
     @property
     def begun(self) -> bool:
@@ -122,28 +121,31 @@ class SpinTrace:
 
     @property
     def is_spin(self) -> bool:
-        """Whether a ball, and not a hand, interrupted the beams: it made a run or many pulses, dropped, or
-        was read in a pocket."""
+        """Whether a ball, and not a hand, interrupted the beams.
+
+        A ball makes a run or many pulses, drops, or is detected in a pocket.
+        """
         return bool(self.chain.run or self.drop or self.pockets.seen) or len(self.pulses) >= _MIN_BALL_PULSES
 
     @property
     def ball_direction(self) -> Turning | None:
-        """The ball's direction as shown by its pulses so far; None while they do not clearly show it."""
+        """Direction of the ball; None while its pulses do not clearly show it."""
         return self.chain.direction
 
     @property
     def left_track_us(self) -> int | None:
-        """When the ball left the track according to the drop sensor; None while the sensor has not fired."""
+        """Time of the ball's exit from the track according to the drop sensor; None while the sensor has not
+        fired."""
         return None if self.drop is None else self.drop.t - DROP_SENSOR_DELAY_US
 
     @property
     def rotor_direction(self) -> Turning | None:
-        """The rotor's direction in this spin; None until a pass within the spin agrees with the pass
+        """Direction of the rotor in this spin; None until a pass within the spin agrees with the pass
         before."""
         return self.rotor.direction if self.marks and len(self.rotor.times_us) > 1 else None
 
     def ball(self) -> BallRun | None:
-        """Return the run that explains the pulses so far; None if there is none."""
+        """Return the run that explains the pulses; None if there is none."""
         evidence = len(self.pulses), self.left_track_us
         if self._followed is None or self._followed[0] != evidence:
             ball = find_ball_run(self.chain, self.slowing, self.left_track_us, self.pulses)
@@ -151,7 +153,7 @@ class SpinTrace:
         return self._followed[1]
 
     def speed_at(self, t_us: int) -> float | None:
-        """Return the ball's speed at a time, in rev/s, extrapolated from its last lap; None before its first
+        """Return the ball's speed at a time (rev/s), extrapolated from its last lap; None before its first
         lap."""
         lap = self._last_lap()
         if lap is None:
@@ -160,7 +162,7 @@ class SpinTrace:
         return self.slowing.speed_after(speed, max(t_us - middle_us, 0) / 1e6)
 
     def predicted_drop_us(self) -> int | None:
-        """Return when the ball should leave the track; None before its first lap."""
+        """Return the predicted time of the ball's exit from the track; None before its first lap."""
         story = self.chain.run
         if story is None:
             return None
@@ -173,8 +175,8 @@ class SpinTrace:
         return self._predicted[1]
 
     def drop_speed(self, ball: BallRun) -> float | None:
-        """Return this ball's speed at its drop, in rev/s: the drop speed that would have predicted its drop
-        correctly."""
+        """Return the drop speed (rev/s) that would have predicted this ball's drop correctly; None if its
+        last lap is unknown."""
         lap = lap_before(ball.passes[-1])
         if lap is None:
             return None
@@ -185,8 +187,8 @@ class SpinTrace:
         )
 
     def _choose_slowing(self, last: Pass) -> Slowing:
-        """Return how this ball slows down: like earlier balls or, if none has been timed, with a knee if its
-        laps show one."""
+        """Return the loss of speed of earlier balls or, before any ball was timed, one with a knee if this
+        ball's laps show a knee."""
         if self.learned.left_s:
             return self.slowing
         slowest, fastest = KNEE_SPEEDS
@@ -203,8 +205,10 @@ class SpinTrace:
         return self.slowing
 
     def _relative_loss(self, slowing: Slowing, last: Pass, lap: tuple[float, float]) -> float:
-        """Return this ball's expected loss of speed until its drop, relative to that of the wheel's other
-        balls, as its last laps suggest."""
+        """Return this ball's expected loss of speed until its drop, relative to other balls of the wheel.
+
+        The ball's last laps show the loss.
+        """
         middle_us, speed = lap
         at, since = last, last.turns - _LAP_DISTANCE_TURNS
         while at.before is not None and at.turns > since:
@@ -227,12 +231,12 @@ class SpinTrace:
         return last_lap(story)
 
     def relaunched(self) -> Pass | None:
-        """Return the first pass of another ball, or of a relaunch of this ball; None while there is none.
+        """Return the first pass of a second ball, or of a relaunch of this ball; None while there is none.
 
-        A launch is certain only if the new run is clearly faster than this ball was (after a drop: than the
-        wheel's drop speed) or, before a drop, runs in the other direction. Otherwise, a ball that runs on
-        after a drop was knocked back up, and one that is detected again after a silence may be the same ball
-        as before; both belong to this spin.
+        A launch is certain only if the new run is clearly faster than this ball was (after a drop, faster
+        than the wheel's drop speed), or if it runs in the other direction before a drop. Otherwise the run
+        belongs to this spin: a ball that runs on after a drop was knocked back up, and a ball that is
+        detected again after a silence may be the same ball.
         """
         story = self.chain.second_run()
         if story is None or story.before is None:
@@ -246,7 +250,7 @@ class SpinTrace:
         return story.first if lap is not None and lap[1] > _RELAUNCH_SPEED_RATIO * slowest else None
 
     def dropped_us(self) -> int:
-        """Return when the drop was sensed or, if it was not, the time from which it is overdue."""
+        """Return the time of the sensed drop or, without one, the time from which the drop is overdue."""
         if self.drop is not None:
             return self.drop.t
         last = self.pulses[-1].t if self.pulses else 0
@@ -256,11 +260,11 @@ class SpinTrace:
         return max(last, predicted) + _DROP_OVERDUE_US
 
     def in_play(self, at_us: int) -> bool:
-        """Return whether the ball was in play at this time: still running, or not yet long enough in the
-        rotor to be at rest.
+        """Return whether the ball was in play at this time: running, or not long enough in the rotor to be at
+        rest.
 
-        After its last pass, a ball whose drop was not sensed does not count as in play if a device of the
-        wheel had been lost before this time.
+        After its last pass, a ball without a sensed drop does not count as in play if a device of the wheel
+        was lost before this time.
         """
         story = self.chain.run
         if story is not None and at_us <= story.last.t:
@@ -281,7 +285,7 @@ class SpinTrace:
             self._see_other(reading)
 
     def see_pulse(self, pulse: BallBeam) -> None:
-        """Handle the next reading, a pulse of a beam."""
+        """Handle the next reading, which is a pulse of a beam."""
         if pulse.beam >= self._beams:
             return
         self.pulses.append(pulse)
@@ -291,8 +295,7 @@ class SpinTrace:
             self.pockets = PocketCount(self.pockets.needed)
 
     def _kept_running(self, passes: int, turns: float) -> bool:
-        """Return whether the ball ran on for so long after the sensed drop that something else must have
-        triggered the sensor."""
+        """Return whether the ball ran on for so long after the sensed drop that the drop was false."""
         story, left_us = self.chain.best, self.left_track_us
         assert left_us is not None
         if story is None or (story.first.t > left_us and story.before is not None):
@@ -303,7 +306,7 @@ class SpinTrace:
         return after >= passes and story.last.turns - at.turns >= turns
 
     def see_mark(self, mark: RotorIndex) -> None:
-        """Handle the next reading, an index pass."""
+        """Handle the next reading, which is an index pass."""
         self.index_passes.append(mark)
         rotor = self.rotor
         run = rotor.run
@@ -323,8 +326,7 @@ class SpinTrace:
             self._reads_wait = self.reads_while_running.waits or self.pockets.waits
 
     def _note_new_run(self, mark: RotorIndex) -> None:
-        """Handle a new run of the rotor, which this index pass revealed: somebody may have turned the
-        rotor."""
+        """Handle a new run of the rotor, which this index pass revealed and a person may have caused."""
         rotor = self.rotor
         last_us, direction = rotor.run_before
         self.marks = sum(passed >= self.pulses[0].t for passed in rotor.times_us)
@@ -355,8 +357,8 @@ class SpinTrace:
             self._compare_with_confirmed(reading, pockets.confirmed)
 
     def _compare_with_confirmed(self, reading: PocketBall, confirmed: PocketRead) -> None:
-        """Compare a pocket reading with the confirmed number at once, before the next index pass finally
-        places the reading."""
+        """Compare a pocket reading with the confirmed number before the next index pass places the
+        reading."""
         last = self.rotor.marks[-1]
         turn_us = self.rotor.period_us()
         since = (reading.t - last.t) / turn_us
@@ -394,21 +396,20 @@ class SpinTrace:
 
 
 def last_lap(story: Story) -> tuple[float, float]:
-    """Return the middle of a run's last lap, in microseconds, and the speed at that time, in rev/s."""
+    """Return the middle of a run's last lap (us) and the speed at that time (rev/s)."""
     last = story.last
     return lap_before(last) or (float(last.t), last.speed)
 
 
 def laps(passes: Sequence[Pass]) -> list[tuple[float, float]]:
-    """Return, for each pass that ends a lap, the middle of that lap in microseconds and the speed in
-    rev/s."""
+    """Return the middle (us) and the speed (rev/s) of each lap that one of the passes ends."""
     if len(passes) > 1 and passes[0].before is None:
         _find_laps(passes)
     return [lap for at in passes if (lap := lap_before(at)) is not None]
 
 
 def _find_laps(passes: Sequence[Pass]) -> None:
-    """Compute all laps of a run at once; `passes` must begin with its first pass."""
+    """Compute all laps of a run; `passes` must begin with its first pass."""
     since = 0
     for at in passes:
         turns = at.turns
@@ -419,8 +420,7 @@ def _find_laps(passes: Sequence[Pass]) -> None:
 
 
 def lap_before(last: Pass) -> Lap | None:
-    """Return the middle (in microseconds) and the speed (in rev/s) of the lap that a pass ends, if it ends
-    one."""
+    """Return the middle (us) and the speed (rev/s) of the lap that a pass ends; None if it ends none."""
     if last.lap is NOT_COMPUTED:
         last.lap = _lap_before(last)
     return last.lap

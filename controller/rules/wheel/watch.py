@@ -1,7 +1,7 @@
-"""What a table can tell about a running spin, from its own sensors alone or together with a smart wheel.
+"""A running spin as the table's sensors report it, alone or together with a smart wheel.
 
-Even at a smart wheel, the spin is judged by the table's own beams, since the wheel can't prove the
-revolutions. A number that the wheel contradicts or does not report is not called.
+The table's beams decide the spin even at a smart wheel, because the wheel cannot prove the revolutions. A
+number that the wheel contradicts or does not report is not called.
 """
 
 from collections.abc import Collection, Sequence
@@ -32,40 +32,38 @@ from controller.rules.wheel.story import Pass
 from controller.rules.wheel.trace import SpinTrace
 
 _EXTRA_TURNS = 4
-"""Turns in addition to those that the pocket readings need, in which a ball that hopped may still come to
-rest in one pocket."""
+"""Turns beyond those that the pocket readings need, in which a hopping ball may still come to rest."""
 _MIN_DIRECTION_MARKS = 2
-"""Index passes in one run that show the rotor's direction: a single one may be stray."""
+"""Minimum number of index passes in one run that show the rotor's direction; a single pass may be stray."""
 _MIN_DIRECTION_TURNS = 2.0
-"""A No Spin reports a direction once the ball has run this far: by then it is known which beams are
-silent."""
+"""Turns of the ball from which a No Spin can report a direction. By then the silent beams are known."""
 _DETECTED_AGAIN_TURNS = 1.2
-"""Within this many turns, a ball that had not dropped would have passed each beam."""
+"""Turns within which a running ball would have passed each beam."""
 _MAX_TURN_GROWTH = 1.3
-"""The assumed length of each further turn, as a multiple of the last one, while neither a drop nor a pocket
-reading has been reported."""
+"""Assumed ratio of each further turn to the turn before, while neither a drop nor a pocket reading has been
+reported."""
 _MIN_PULSES = 3
-"""With fewer pulses no drop is predicted: two show one speed, and no slowing."""
+"""Minimum number of pulses for a prediction of the drop; two show one speed, but no loss of speed."""
 _MAX_FIRST_LAP_US = 2_500_000
-"""A first lap at 0.4 rev/s, slower than any launch: by then the ball is known, or there is none."""
+"""Duration of a first lap at 0.4 rev/s, slower than any launch. A ball would have been detected by then."""
 _MAX_RUN_US = 30_000_000
-"""A ball launched at 2.6 rev/s, faster than most hands, has left the track by then."""
+"""Maximum duration of a run, for a ball launched at 2.6 rev/s, faster than by most hands."""
 
 _IN_OR_OUT = (ForeignObject, BallOut)
 _JUDGED_IMMEDIATELY = (BallBeam, *_IN_OR_OUT)
 
 
 class SpinWatch:
-    """Follows one spin reading by reading, in time order.
+    """A watch on one spin, which receives the readings in time order.
 
     Create one for each spin. First pass the `device_down` readings still in force and the last
-    `INDEX_PASSES_KEPT` rotor index passes to `see_before`; then pass every reading from the spin's first
+    `INDEX_PASSES_KEPT` rotor index passes to `see_before`. Then pass all readings from the spin's first
     `ball_beam` on to `receive`. After each reading:
 
     - set the No More Bets timer to `no_more_bets_at_us()`, again at each `ball_beam` while bets are open;
     - set the give-up timer to `give_up_at_us()`, again at each reading;
-    - when `decided_by` is set, or the give-up timer fires, call `verdict()`: the spin is decided (or, if
-      `is_spin` is false, there was none). Before calling a number, wait for its hold time, and keep passing
+    - when `decided_by` is set, or the give-up timer fires, call `verdict()`. The spin is decided or, if
+      `is_spin` is False, there was no spin. Before calling a number, wait for its hold time, and keep passing
       readings until then. After an early No Spin (`no_spin_by`) the ball may still be running: do not pass
       its readings to the next spin.
     """
@@ -73,43 +71,44 @@ class SpinWatch:
     def __init__(
         self, wheel: Wheel, rules: SpinRules, learned: Learned, sources: Sources | None = None
     ) -> None:
-        """`sources` are the kinds of readings that each device sends, if the configuration lists them."""
+        """`sources` lists the kinds of readings that each device sends, if the configuration has them."""
         self._wheel = wheel
         self._rules = rules
         self.learned = learned
-        """What had been learned about the wheel when its ball was launched."""
+        """Values learned about the wheel before the launch."""
         self._sources = sources
         self._trace = SpinTrace(wheel, rules, learned, sources)
         self._readings: list[Reading] = []
         self._object_waits = False
-        """Whether something was seen in the wheel before a launch was known."""
+        """Whether an object was seen in the wheel before a launch was known."""
         self.no_spin_by: Reading | None = None
-        """The reading that made a No Spin certain before any number: the earliest moment to call it."""
+        """The reading that made a No Spin certain before any number, which is the earliest time to call
+        it."""
 
     @property
     def readings(self) -> Sequence[Reading]:
-        """All readings received, in the order in which `judge_spin` expects them."""
+        """All received readings, in the order that `judge_spin` expects."""
         return self._readings
 
     @property
     def direction(self) -> Turning | None:
-        """The ball's direction; None while its pulses do not clearly show it."""
+        """Direction of the ball; None while its pulses do not clearly show it."""
         return self._trace.ball_direction
 
     @property
     def rotor_direction(self) -> Turning | None:
-        """The rotor's direction; None before an index pass within the spin."""
+        """Direction of the rotor; None before an index pass within the spin."""
         return self._trace.rotor_direction
 
     @property
     def turn_us(self) -> float:
-        """How long the rotor's last turn took according to its index passes, in microseconds."""
+        """Duration of the rotor's last turn according to its index passes, in microseconds."""
         return self._trace.rotor.period_us()
 
     @property
     def is_spin(self) -> bool:
-        """Whether a ball, and not a hand, interrupted the beams. If this is False when the spin is given up,
-        there was no attempt."""
+        """Whether a ball, and not a hand, interrupted the beams. If False when the spin is given up, there
+        was no attempt."""
         return self._trace.is_spin
 
     @property
@@ -119,29 +118,29 @@ class SpinWatch:
 
     @property
     def turns(self) -> float:
-        """The turns that the ball has run according to its pulses; 0 before they make a run."""
+        """Turns of the ball according to its pulses; 0 before they make a run."""
         story = self._trace.chain.run
         return 0.0 if story is None else story.last.turns
 
     @property
     def ran_since_us(self) -> int:
-        """When the running ball made its first pulse."""
+        """Time of the running ball's first pulse."""
         story = self._trace.chain.best
         assert story is not None
         return story.first.t
 
     @property
     def may_be_another_launch(self) -> bool:
-        """Whether the pulses may include those of another launch."""
+        """Whether the pulses may include those of a further launch."""
         return self._trace.chain.may_be_another_launch
 
     def relaunched(self) -> Pass | None:
-        """Return the first pass of another ball, or of a relaunch of this ball; None while there is none."""
+        """Return the first pass of a second ball, or of a relaunch of this ball; None while there is none."""
         return self._trace.relaunched()
 
     @property
     def dropped(self) -> bool:
-        """Whether the drop was sensed, and the ball was not seen to keep running."""
+        """Whether the drop was sensed and no later pulses showed a running ball."""
         return self._trace.drop is not None
 
     @property
@@ -151,7 +150,7 @@ class SpinWatch:
 
     @property
     def left_track_us(self) -> int | None:
-        """When the ball left the track according to the drop sensor (which fires 120 ms later); None
+        """Time of the ball's exit from the track according to the drop sensor, which fires 120 ms later; None
         before."""
         return self._trace.left_track_us
 
@@ -159,14 +158,14 @@ class SpinWatch:
     def decided_by(self) -> Reading | None:
         """The reading that decided the spin: it made a No Spin certain, or confirmed the number.
 
-        Usually it is the index pass that placed the last agreeing pocket reading needed. It may also be the
-        pass which showed that somebody had turned the rotor after the ball had come to rest: after that, no
-        pocket reading can count.
+        In most spins it is the index pass that placed the last agreeing pocket reading. It may also be the
+        pass that showed that a person had turned the rotor with the ball at rest; no pocket reading counts
+        after that.
         """
         return self.no_spin_by or self._trace.pockets.decided_by or self._trace.handled_by
 
     def see_before(self, readings: Sequence[Reading]) -> None:
-        """Handle what was reported before the spin's first pulse, in time order."""
+        """Handle the readings before the spin's first pulse, in time order."""
         for reading in readings:
             if isinstance(reading, RotorIndex):
                 self._readings.append(reading)
@@ -175,7 +174,7 @@ class SpinWatch:
                 self.receive(reading)
 
     def receive(self, reading: Reading) -> None:
-        """Handle the next reading. If a No Spin is suspected, the judge rules immediately."""
+        """Handle the next reading. If it may make a No Spin certain, the judge rules immediately."""
         self._readings.append(reading)
         trace = self._trace
         if isinstance(reading, BallBeam):
@@ -198,8 +197,7 @@ class SpinWatch:
             self.no_spin_by = reading
 
     def follow(self, reading: Reading) -> None:
-        """Handle the next reading of a ball whose spin is over: the ball is followed, but no longer
-        judged."""
+        """Handle the next reading of a ball whose spin is over, without judging it."""
         self._readings.append(reading)
         self._trace.receive(reading)
 
@@ -209,18 +207,18 @@ class SpinWatch:
         return self._trace.speed_at(pulses[-1].t) if pulses else None
 
     def predicted_drop_us(self) -> int | None:
-        """Return when the ball should leave the track; None before its first lap.
+        """Return the predicted time of the ball's exit from the track; None before its first lap.
 
-        It may be in the past if a ball was launched too slowly.
+        The time may be in the past if the launch was too slow.
         """
         return self._trace.predicted_drop_us()
 
     def no_more_bets_at_us(self) -> int | None:
-        """Return when No More Bets is due (R-SPIN-3): the rule set's lead before the predicted drop.
+        """Return the time of No More Bets (R-SPIN-3): the rule set's lead before the predicted drop.
 
-        If the time is in the past, No More Bets is due immediately. If the pulses do not make a lap within
-        2.5 s, it is due then, because the ball is slow or poorly detected. The result is None while there are
-        fewer than three pulses, which may come from a hand, and once the ball has dropped.
+        A time in the past means that No More Bets is due immediately. If the pulses do not make a lap within
+        2.5 s, the ball is slow or poorly detected, and No More Bets is due then. The result is None while
+        there are fewer than three pulses, which may come from a hand, and after the drop.
         """
         trace = self._trace
         if len(trace.pulses) < _MIN_PULSES or trace.drop is not None:
@@ -235,14 +233,15 @@ class SpinWatch:
         return self._trace.pockets.confirmed
 
     def give_up_at_us(self) -> int | None:
-        """Return when the spin is decided if no pocket is confirmed by then; None before its first pulse.
+        """Return the time at which the spin is decided without a confirmed pocket; None before its first
+        pulse.
 
-        It is `turns_without_read` rotor turns after the drop, but only `pocket_reads` turns after the last
-        pocket reading, because a ball that is then not read for so long has been taken out. It is in any case
-        no later than when even a ball that hopped at first would have been read often enough. If no drop was
-        sensed, the turns are counted from the time when the drop was overdue, and the rotor is assumed to
-        slow down. While a device of the wheel is down, no number can be confirmed automatically, so
-        `pocket_reads` turns are enough: a person need not wait longer than it takes to read the ball.
+        The limit is `turns_without_read` rotor turns after the drop, or `pocket_reads` turns after the last
+        pocket reading, because a ball that is not read for so long has been removed. The limit is never later
+        than the time by which a ball that hopped at first would have been read often enough. Without a sensed
+        drop, the turns count from the time at which the drop was overdue, and the rotor is assumed to slow
+        down. While a device of the wheel is down, no number can be confirmed automatically, so the limit is
+        `pocket_reads` turns.
         """
         trace = self._trace
         if not trace.begun:
@@ -260,8 +259,7 @@ class SpinWatch:
         return min(trace.rotor.after_turns_us(last, silence), hopping)
 
     def verdict(self, decided_at_us: int, called: Reason | None = None) -> tuple[SpinVerdict, Learned]:
-        """Judge what was seen up to this time; return the verdict and what has been learned about the
-        wheel."""
+        """Judge the readings up to this time; return the verdict and the updated learned values."""
         if self._readings and self._readings[-1].t <= decided_at_us:
             return judge_trace(self._trace, self._readings, decided_at_us, called)
         return judge_and_learn(
@@ -292,8 +290,8 @@ class SpinWatch:
         )
 
     def _dropped_early(self, now_us: int) -> bool:
-        """Return whether a short run has certainly ended: a ball that kept running would have been detected
-        again by now."""
+        """Return whether a short run has certainly ended, because a running ball would have been detected by
+        now."""
         trace = self._trace
         left_us = trace.left_track_us
         story = None if left_us is None else trace.chain.best
@@ -303,12 +301,12 @@ class SpinWatch:
 
 
 NUMBER_WAIT_US = 10_000_000
-"""A wheel shows its number within a few seconds of the ball coming to rest, and for at least two rotor
-turns."""
+"""Time within which a wheel reports its number. A wheel shows the number within a few seconds after the ball
+comes to rest, and for at least two rotor turns."""
 
 
 class CheckedWatch(SpinWatch):
-    """Follows one spin as `SpinWatch` does, together with what the smart wheel reports of it."""
+    """A `SpinWatch` that also checks the smart wheel's reports of the spin."""
 
     def __init__(
         self, wheel: Wheel, rules: SpinRules, learned: Learned, sources: Sources | None = None
@@ -316,13 +314,13 @@ class CheckedWatch(SpinWatch):
         """Accept the same arguments as `SpinWatch`."""
         super().__init__(wheel, rules, learned, sources)
         self.wheel_game: SmartWheelGame | None = None
-        """What the wheel reports of this spin; None until it reports the ball in its rim."""
+        """The wheel's reports of this spin; None until the wheel reports the ball in its rim."""
         self._last_status: WheelStatus | None = None
         self._down: dict[str, DeviceDown] = {}
 
     @property
     def decided_by(self) -> Reading | None:
-        """The reading that decided the spin, once the wheel's game is decided too."""
+        """The reading that decided the spin, after the wheel's game is decided too."""
         by, game = super().decided_by, self.wheel_game
         if game is None or self.no_spin_by is not None:
             return by
@@ -349,7 +347,7 @@ class CheckedWatch(SpinWatch):
         super().receive(reading)
 
     def give_up_at_us(self) -> int | None:
-        """Return when the spin is decided without the wheel's number, or without any number."""
+        """Return the time at which the spin is decided without the wheel's number, or without any number."""
         by, game = super().decided_by, self.wheel_game
         if by is not None:
             return by.t + NUMBER_WAIT_US
@@ -357,7 +355,7 @@ class CheckedWatch(SpinWatch):
         return game.give_up_at_us() if at_us is None and game is not None else at_us
 
     def verdict(self, decided_at_us: int, called: Reason | None = None) -> tuple[SpinVerdict, Learned]:
-        """Judge by the beams; a number that the wheel does not confirm is a review."""
+        """Judge by the beams; a number that the wheel does not confirm becomes a review."""
         verdict, learned = super().verdict(decided_at_us, called)
         if verdict.ruling is Ruling.VOID:
             return verdict, learned
