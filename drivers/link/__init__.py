@@ -1,5 +1,5 @@
-"""The only blocking code: one thread per port, which timestamps and posts what arrives.
+"""Ports and their links: one thread per port that timestamps and posts input.
 
-A link never parses, logs or decides. It opens its port, posts incoming bytes and changes of its own state to
-a bounded queue (the inlet), writes the output that is passed to it, and reopens the port after a loss.
+A link opens its port, posts incoming data and state changes to a bounded queue (the inlet), writes output,
+and reopens the port after a loss. It never parses data. All blocking calls are in this package.
 """

@@ -1,7 +1,6 @@
-"""GPIO chips by label, and a port that delivers the edge events of a chip's lines.
+"""A port that delivers the edge events of GPIO lines, with the kernel's timestamps.
 
-A chip is found by its label because its number depends on the kernel. The port blocks on its lines instead of
-polling them, and keeps the kernel's timestamps.
+A chip is found by its label because its number depends on the kernel.
 """
 
 import errno
@@ -20,7 +19,7 @@ from drivers.link.link import PortError
 
 @dataclass(frozen=True, slots=True)
 class Chip:
-    """One GPIO chip of the machine."""
+    """A GPIO chip."""
 
     path: str
     label: str
@@ -28,14 +27,14 @@ class Chip:
 
 Chips = Callable[[], Iterable[Chip]]
 Holder = Callable[[Chip, int], str]
-"""Returns the name of the program or driver that uses a line; empty if none does, or if it is unknown."""
+"""Returns the name of the program or driver that uses a line; empty if the line is free or unreadable."""
 
 
 def find_chip(label: str, chips: Chips) -> Chip:
     """Return the chip with this label.
 
     Raises:
-        PortError: Unless there is exactly one; the message lists the chips found.
+        PortError: If the number of chips with this label is not one. The message lists all chips.
     """
     found = list(chips())
     matching = [chip for chip in found if chip.label == label]
@@ -46,7 +45,7 @@ def find_chip(label: str, chips: Chips) -> Chip:
 
 
 def line_busy_error(chip: Chip, line: int, name: str, holder: Holder) -> PortError:
-    """Return the error for a line in use; it names the program that uses it, if known."""
+    """Return the error for a line in use, with the name of the program that uses the line."""
     user = holder(chip, line) or "an unnamed program"
     return PortError("line_busy", f"{name}: GPIO{line} of {chip.path} is in use by {user}")
 
@@ -70,7 +69,7 @@ T = TypeVar("T")
 
 
 class KernelEdge(NamedTuple):
-    """An edge as the kernel reports it: the new state, the timestamp, and the edge's number on its line."""
+    """An edge event from the kernel: the new state, the timestamp, and the edge's number on its line."""
 
     active: bool
     t_ns: int
@@ -85,7 +84,7 @@ class LineRequest(Protocol):
         ...
 
     def read_edges(self) -> list[KernelEdge]:
-        """Return the waiting edges; call it only when there are some. Raises OSError."""
+        """Return the waiting edges; block if there are none. Raises OSError."""
         ...
 
     def is_active(self) -> bool:
@@ -103,7 +102,7 @@ TableTime = Callable[[int], int]
 
 
 class EdgePort:
-    """The port of some input lines of one chip."""
+    """A port for input lines of one chip."""
 
     def __init__(
         self,
@@ -116,7 +115,7 @@ class EdgePort:
         table_us: TableTime,
         clock_ns: Callable[[], int],
     ) -> None:
-        """Store what to open; nothing is opened yet. `clock_ns` is the kernel's monotonic clock."""
+        """Prepare the port without opening it. `clock_ns` is the kernel's monotonic clock."""
         self._label = label
         self._inputs = inputs
         self._chips = chips
@@ -133,7 +132,7 @@ class EdgePort:
         self._answers: list[Edge | Level] = []
 
     def open(self) -> str:
-        """Request every line. Raises PortError after releasing those already requested."""
+        """Request every line. If this fails, release the requested lines and raise PortError."""
         chip = find_chip(self._label, self._chips)
         self._poll = select.poll()
         self._poll.register(self._waker, select.POLLIN)
@@ -145,10 +144,10 @@ class EdgePort:
         return f"{chip.path} [{chip.label}]"
 
     def read(self) -> LineEvents:
-        """Return the levels that `write` has read, with earlier edges; if there are none, wait for edges.
+        """Return the levels read by `write`, after earlier edges. If there are none, wait for edges.
 
         Raises:
-            PortError: If the kernel refuses.
+            PortError: If the kernel refuses to read a line.
         """
         if not self._answers:
             ready = {fd for fd, _ in self._poll.poll(self._wait_ms())}
@@ -162,12 +161,12 @@ class EdgePort:
         return events
 
     def write(self, commands: LineCommands) -> None:
-        """Read lines, or ignore lines for a while, as commanded. Raises PortError."""
+        """Carry out commands to read or mute lines. Raises PortError."""
         to_read = [
             o.line for o in commands if isinstance(o, ReadLevel) and o.line not in self._muted_until_ns
         ]
         if to_read:
-            # Edges first: a level must never be reported before the edge that caused it.
+            # Read edges first. A level must never be reported before the edge that caused it.
             ready = [self._by_fd[fd] for fd, _ in self._poll.poll(0) if fd in self._by_fd]
             self._answers += self._edges(ready)
             for line in to_read:
@@ -180,7 +179,7 @@ class EdgePort:
 
     def wake(self) -> None:
         """Make a waiting `read` return."""
-        with suppress(OSError, ValueError):  # after `dispose` the event descriptor is closed
+        with suppress(OSError, ValueError):  # `dispose` has closed the event descriptor
             os.eventfd_write(self._waker, 1)
 
     def close(self) -> None:
@@ -208,7 +207,7 @@ class EdgePort:
             self._poll.register(line.fileno(), select.POLLIN)
 
     def _request_named(self, chip: Chip, name: str, line: int, request: Callable[[], T]) -> T:
-        """Request a line. Raises PortError with the line's name, and its holder if it is in use."""
+        """Request a line. Raises PortError with the line's name and, for a line in use, its holder."""
         try:
             return request()
         except ValueError as error:
@@ -220,7 +219,7 @@ class EdgePort:
             raise PortError(code, f"{name}: GPIO{line} of {chip.path}: {error.strerror}") from error
 
     def _edges(self, lines: list[int]) -> list[Edge]:
-        """Return the waiting edges of these lines in order of time."""
+        """Return the lines' waiting edges in order of time."""
         edges = [
             Edge(line, edge.active, edge.seq, self._table_us(edge.t_ns))
             for line in lines

@@ -1,4 +1,4 @@
-"""Access to the kernel's GPIO lines; the only module that imports gpiod."""
+"""Access to the kernel's GPIO lines. No other module imports gpiod."""
 
 import os
 from glob import glob
@@ -12,17 +12,17 @@ from drivers.link.link import PortError
 
 CONSUMER = "table-controller"
 EVENT_BUFFER = 1024
-"""Number of edges per request that the kernel buffers before it drops the oldest; its default is 16 per
-line."""
+"""Number of edges that the kernel buffers per request. When the buffer is full, the kernel drops the oldest
+edge. The kernel's default is 16 per line."""
 _LEVEL = {True: Value.ACTIVE, False: Value.INACTIVE}
 _BIAS = {"up": Bias.PULL_UP, "down": Bias.PULL_DOWN, "none": Bias.DISABLED}
 
 
 def list_chips() -> list[Chip]:
-    """Return the machine's chips that can be opened, each only once even if several names refer to it.
+    """Return the accessible GPIO chips, each once even if several names refer to it.
 
     Raises:
-        PortError: If there are chips, but none can be opened.
+        PortError: If there are chips but none can be opened.
     """
     found: list[Chip] = []
     refused: OSError | None = None
@@ -38,7 +38,7 @@ def list_chips() -> list[Chip]:
 
 
 def find_holder(chip: Chip, line: int) -> str:
-    """Return the kernel's name for a line's consumer; empty if the line is free or can't be read."""
+    """Return the kernel's name for a line's consumer; empty if the line is free or unreadable."""
     try:
         with gpiod.Chip(chip.path) as opened:
             info = opened.get_line_info(line)
@@ -48,9 +48,9 @@ def find_holder(chip: Chip, line: int) -> str:
 
 
 class GpiodLine:
-    """One input line's request.
+    """A request for one input line.
 
-    Each line has its own request, so that a babbling line can't push another line's edges out of the buffer.
+    Each line has a separate request, so a babbling line cannot displace another line's edges in the buffer.
     """
 
     def __init__(self, request: gpiod.LineRequest, line: int) -> None:
@@ -63,7 +63,7 @@ class GpiodLine:
         return self._request.fd
 
     def read_edges(self) -> list[KernelEdge]:
-        """Return the edges that the kernel has buffered; blocks if there are none."""
+        """Return the edges that the kernel has buffered; block if there are none."""
         rising = gpiod.EdgeEvent.Type.RISING_EDGE
         events = self._request.read_edge_events(EVENT_BUFFER)
         return [KernelEdge(e.event_type is rising, e.timestamp_ns, e.line_seqno) for e in events]
@@ -78,7 +78,7 @@ class GpiodLine:
 
 
 class GpiodOutput:
-    """One output line's request."""
+    """A request for one output line."""
 
     def __init__(self, request: gpiod.LineRequest, line: int) -> None:
         """Wrap a request for one line."""
@@ -99,10 +99,10 @@ class GpiodOutput:
 
 
 def request_output(chip: Chip, line: int, high: bool) -> GpiodOutput:
-    """Request an output from the kernel, high or low from the start.
+    """Request an output from the kernel, initially high or low.
 
     Raises:
-        OSError: If the kernel refuses.
+        OSError: If the kernel refuses the request.
         ValueError: If the chip has no such line.
     """
     settings = gpiod.LineSettings(direction=Direction.OUTPUT, output_value=_LEVEL[high])
@@ -113,10 +113,10 @@ def request_output(chip: Chip, line: int, high: bool) -> GpiodOutput:
 def request_line(chip: Chip, setup: InputSetup) -> GpiodLine:
     """Request both edges of an input from the kernel, timestamped with the monotonic clock.
 
-    The kernel's own debouncing stays off because it would shift the timestamps.
+    The kernel's debouncing stays off because it would shift the timestamps.
 
     Raises:
-        OSError: If the kernel refuses.
+        OSError: If the kernel refuses the request.
         ValueError: If the chip has no such line.
     """
     settings = gpiod.LineSettings(

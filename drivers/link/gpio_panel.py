@@ -1,9 +1,9 @@
-"""The port of a panel: contacts as kernel edge events, lamps and buzzer as gpiozero outputs.
+"""A panel's port: contacts as kernel edge events, lamps and buzzer as gpiozero outputs.
 
-gpiozero's own pin factories are not used: each either polls or supports only one board, and gpiozero falls
-back from one to the next with only a warning. Instead, the outputs are requested from the kernel, like the
-inputs, as lines of the chip that the table's file names. They are released when the port is closed, so that a
-chip that has disappeared can be opened again when it returns.
+The module does not use gpiozero's pin factories. Each factory either polls or supports only one board, and
+gpiozero falls back from one to the next with only a warning. Instead, outputs are requested from the kernel
+as lines of the chip named in the table's file. Closing the port releases them, so a chip that has disappeared
+can be opened again when it returns.
 """
 
 from collections.abc import Callable, Mapping
@@ -18,7 +18,7 @@ from drivers.link.gpio_edges import Chip, Chips, EdgePort, Holder, RequestLine, 
 
 
 class OutputLine(Protocol):
-    """One requested output."""
+    """One requested output line."""
 
     def is_high(self) -> bool:
         """Read the line. Raises OSError."""
@@ -34,7 +34,7 @@ class OutputLine(Protocol):
 
 
 RequestOutput = Callable[[Chip, int, bool], OutputLine]
-"""Requests a line of a chip as an output, high or low from the start. Raises OSError or ValueError."""
+"""Requests a line of a chip as an output, initially high or low. Raises OSError or ValueError."""
 
 
 class _Number(NamedTuple):
@@ -79,19 +79,19 @@ class ChipPin(gpiozero.Pin):  # type: ignore[misc]  # gpiozero has no types
 
 
 class ChipPins(gpiozero.Factory):  # type: ignore[misc]  # as above
-    """gpiozero's access to one chip's lines. It reserves nothing: the kernel refuses a line in use."""
+    """A gpiozero pin factory for one chip's lines."""
 
     def __init__(self, chip: Chip, request: RequestOutput) -> None:
-        """Create pins of this chip."""
+        """Create a factory for this chip."""
         super().__init__()
         self._chip = chip
         self._request = request
 
     def reserve_pins(self, requester: object, *names: object) -> None:
-        """Do nothing; the kernel reserves lines."""
+        """Do nothing; the kernel reserves lines and refuses a line in use."""
 
     def release_pins(self, reserver: object, *names: object) -> None:
-        """Do nothing; the kernel reserves lines."""
+        """Do nothing; `ChipPin.close` releases the line."""
 
     def pin(self, name: int) -> ChipPin:
         """Return the pin with this number."""
@@ -114,7 +114,7 @@ class PanelPort(EdgePort):
         table_us: TableTime,
         clock_ns: Callable[[], int],
     ) -> None:
-        """Store what to open; nothing is opened yet. `clock_ns` is the kernel's monotonic clock."""
+        """Prepare the port without opening it. `clock_ns` is the kernel's monotonic clock."""
         super().__init__(
             label, inputs, chips=chips, request=request, holder=holder, table_us=table_us, clock_ns=clock_ns
         )
@@ -123,7 +123,7 @@ class PanelPort(EdgePort):
         self._lamps: dict[int, Any] = {}
 
     def write(self, commands: LineCommands) -> None:
-        """Switch lamps, read contacts or ignore contacts for a while, as commanded. Raises PortError."""
+        """Carry out commands to switch outputs, and to read or mute contacts. Raises PortError."""
         for command in commands:
             if isinstance(command, SetOutput):
                 lamp = self._lamps[command.line]
@@ -131,7 +131,7 @@ class PanelPort(EdgePort):
         super().write(commands)
 
     def close(self) -> None:
-        """Switch the lamps off and release all lines."""
+        """Switch the outputs off and release all lines."""
         lamps = list(self._lamps.values())
         self._lamps.clear()
         for lamp in lamps:

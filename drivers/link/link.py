@@ -1,7 +1,7 @@
-"""A link: the thread of one port. It opens and reopens the port, and timestamps and posts what arrives.
+"""Runs a port in a thread that timestamps and posts its input.
 
-All links post to one bounded inlet, which a single thread empties. A full inlet never blocks a link: data
-that does not fit is discarded and counted, and an Overflow is posted in its place.
+All links post to one bounded inlet, which a single thread empties. A full inlet never blocks a link. Excess
+data is discarded and counted, and an Overflow is posted in its place.
 """
 
 import os
@@ -22,14 +22,14 @@ MAX_ARRIVALS = 1024
 
 @dataclass(frozen=True, slots=True)
 class LinkUp:
-    """A link's port is open, under this name."""
+    """A link's port is open under this name."""
 
     port: str
 
 
 @dataclass(frozen=True, slots=True)
 class LinkDown:
-    """A link's port is not open: the fault code, and what was seen."""
+    """A link's port is not open, with the fault's code and a description."""
 
     code: str
     seen: str
@@ -47,7 +47,7 @@ Event = Data | LinkUp | LinkDown | Overflow
 
 
 class Arrival(NamedTuple):
-    """Something that arrived from a source, timestamped in table microseconds."""
+    """An event from a source, timestamped in table microseconds."""
 
     source: str
     t_us: int
@@ -75,7 +75,7 @@ class Inlet:
         """Bytes and events discarded since the start."""
 
     def post(self, source: str, t_us: int, event: Event, /) -> None:
-        """Queue an arrival; data that does not fit is discarded and counted."""
+        """Queue an arrival; if the queue is full, discard and count data."""
         queue = self._queue
         if isinstance(event, bytes | tuple):
             full = queue.qsize() >= self._size
@@ -90,10 +90,7 @@ class Inlet:
         queue.put(Arrival(source, t_us, event))
 
     def take(self, timeout_s: float | None = None) -> Arrival | None:
-        """Return the next arrival; None if none comes within the timeout.
-
-        A timeout of 0 means not to wait; None means to wait without limit.
-        """
+        """Return the next arrival, or None after the timeout. A timeout of None waits without limit."""
         try:
             if timeout_s is not None and timeout_s <= 0:
                 return self._queue.get_nowait()
@@ -120,8 +117,7 @@ class Backoff:
     ) -> None:
         """Start with the first delay.
 
-        Each delay is drawn from the upper half of its range by `random_fraction`, which returns a number from
-        0 to less than 1.
+        `random_fraction` returns a number from 0 to less than 1. It shortens each delay by up to half.
         """
         self._random_fraction = random_fraction
         self._first_s = first_s
@@ -135,7 +131,7 @@ class Backoff:
         return delay * (0.5 + self._random_fraction() / 2)
 
     def reset(self) -> None:
-        """Start again with the first delay."""
+        """Return to the first delay."""
         self._next_s = self._first_s
 
 
@@ -143,20 +139,20 @@ _DRAIN_BYTES = 4096
 
 
 class Waker:
-    """A pipe that ends a wait. It lives as long as its port, so waking needs no lock."""
+    """A pipe that ends a wait. It exists until its port is disposed of, so waking needs no lock."""
 
     def __init__(self, wait_s: float) -> None:
-        """Limit each wait to `wait_s`."""
+        """Create the pipe, with a limit of `wait_s` for each wait."""
         self._wait_s = wait_s
         self._reading, self._writing = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
 
     def wake(self) -> None:
-        """End the wait in progress, or the next one."""
-        with suppress(OSError):  # a full pipe ends the wait just as well
+        """End the current or the next wait."""
+        with suppress(OSError):  # a full pipe also ends the wait
             os.write(self._writing, b"x")
 
     def wait_for(self, fd: int) -> bool:
-        """Wait for a file descriptor to be readable; return False if woken, or if the time ran out."""
+        """Wait until a file descriptor is readable; return False if woken or after the time limit."""
         ready, _, _ = select.select([fd, self._reading], [], [], self._wait_s)
         if self._reading in ready:
             with suppress(OSError):
@@ -164,7 +160,7 @@ class Waker:
         return fd in ready
 
     def close(self) -> None:
-        """Close the pipe. A later `wake` has no effect, rather than writing to a reused descriptor."""
+        """Close the pipe. A later `wake` has no effect."""
         if self._writing >= 0:
             writing, self._writing = self._writing, -1
             os.close(self._reading)
@@ -172,12 +168,12 @@ class Waker:
 
 
 MAX_WAITING = 16_384
-"""Maximum number of bytes, or of commands for GPIO lines, that wait to be written."""
+"""Maximum number of bytes, or of commands for GPIO lines, in the output queue."""
 JOIN_TIMEOUT_S = 2.0
 
 
 class PortError(Exception):
-    """Raised when a port can't be opened, read or written, with the fault's code and what was seen."""
+    """Raised if a port cannot be opened, read or written, with the fault's code and a description."""
 
     def __init__(self, code: str, seen: str) -> None:
         super().__init__(f"{code}: {seen}")
@@ -192,20 +188,20 @@ Out_contra = TypeVar("Out_contra", contravariant=True)
 class Port(Protocol[In_co, Out_contra]):
     """The interface of a port.
 
-    A port carries either bytes in both directions, or GPIO line events in and commands for the lines out.
-    Only the link's thread calls it, except for `wake`, and for `dispose` after the thread has ended.
+    A port carries bytes in both directions, or GPIO line events in and commands for the lines out. Only the
+    link's thread calls a port, except for `wake`, and for `dispose` after the thread has ended.
     """
 
     def open(self) -> str:
-        """Open the port; return the name under which it was found. Raises PortError."""
+        """Open the port and return its actual name. Raises PortError."""
         ...
 
     def read(self) -> In_co:
-        """Wait for input and return it; empty if woken or after a timeout. Raises PortError."""
+        """Wait for input and return it; return empty input if woken or after a timeout. Raises PortError."""
         ...
 
     def write(self, data: Out_contra, /) -> None:
-        """Write all of the data within a bounded time. Raises PortError."""
+        """Write all data within a bounded time. Raises PortError."""
         ...
 
     def wake(self) -> None:
@@ -213,7 +209,7 @@ class Port(Protocol[In_co, Out_contra]):
         ...
 
     def close(self) -> None:
-        """Close the port; it can be opened again."""
+        """Close the port so that it can be opened again."""
         ...
 
     def dispose(self) -> None:
@@ -222,7 +218,7 @@ class Port(Protocol[In_co, Out_contra]):
 
 
 AnyPort = Port[Any, Any]
-"""A port of any kind; only its device knows what type of data it carries."""
+"""A port for any type of data."""
 
 
 class Link:
@@ -231,10 +227,10 @@ class Link:
     def __init__(
         self, source: str, port: AnyPort, post: Post, *, now_us: Callable[[], int], backoff: Backoff
     ) -> None:
-        """Prepare to post arrivals under the name `source`, timestamped with `now_us` (the table's clock)."""
+        """Prepare to post arrivals from `source`, timestamped with the table's clock `now_us`."""
         self.source = source
         self.opened = 0
-        """How many times the port was opened."""
+        """Number of times that the port was opened."""
         self._port = port
         self._post = post
         self._now_us = now_us
@@ -250,7 +246,7 @@ class Link:
         self._thread.start()
 
     def send(self, data: bytes | LineCommands) -> bool:
-        """Pass output to the thread; return False if the port is not open or too much output is waiting."""
+        """Pass output to the thread; return False if the port is not open or the output queue is full."""
         waiting = sum(map(len, self._output))
         if not isinstance(self._status, LinkUp) or waiting + len(data) > MAX_WAITING:
             return False
@@ -259,12 +255,12 @@ class Link:
         return True
 
     def reopen(self) -> None:
-        """Close the port and open it again."""
+        """Close and reopen the port."""
         self._reopen.set()
         self._port.wake()
 
     def stop(self) -> bool:
-        """End the thread, then close the port; return False if the thread does not end in time."""
+        """End the thread and close the port; return False if the thread does not end in time."""
         self._stopping.set()
         self._port.wake()
         self._thread.join(JOIN_TIMEOUT_S)

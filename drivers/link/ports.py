@@ -1,4 +1,4 @@
-"""Creates the port for a device's address, and finds mistakes in an address before anything is opened."""
+"""Checks a device's address and creates its port."""
 
 import os
 import re
@@ -22,7 +22,7 @@ STABLE_NAME = "a stable name"
 
 
 class PortNameError(ValueError):
-    """Raised for an unsuitable port name; the message says what was found and expected, and what to do."""
+    """Raised for an unsuitable port name."""
 
     def __init__(self, found: str, expected: str, hint: str) -> None:
         super().__init__(f"found {found}, expected {expected}; {hint}")
@@ -32,28 +32,30 @@ class PortNameError(ValueError):
 
 
 def check_port_name(name: str, root: Path = Path("/")) -> None:
-    """Refuse a port name that is not an absolute path, that depends on the order in which devices are plugged
-    in, or that two devices may share.
+    """Check that a port's name always refers to the same device.
 
     Args:
         name: The port's name in the table's file.
-        root: The root of the file system, whose links under dev/serial are searched for a better name.
+        root: The root of the file system. The links under dev/serial are searched for a better name.
 
     Raises:
-        PortNameError: If the name is refused.
+        PortNameError: If the name is not an absolute path, depends on the order in which devices are plugged
+            in, or does not distinguish two devices of one model.
     """
     if name.startswith((SOCKET, PIPE)):
         if not name.partition(":")[2].startswith("/"):
-            raise PortNameError(repr(name), "an absolute path", f"such as {SOCKET}/run/table/cam.sock")
+            raise PortNameError(
+                repr(name), "an absolute path", f"write {SOCKET}/run/table/cam.sock, for example"
+            )
         return
     if not name.startswith("/"):
-        raise PortNameError(repr(name), "an absolute path", "such as /dev/serial/by-id/usb-...")
+        raise PortNameError(repr(name), "an absolute path", "write /dev/serial/by-id/usb-..., for example")
     if _PLUG_ORDER.fullmatch(name):
         hint = f"it depends on the order in which devices are plugged in; {_suggestion(name, root)}"
         raise PortNameError(name, STABLE_NAME, hint)
     if _WITHOUT_SERIAL.fullmatch(name) or _lacks_serial(name, root):
         instead = _suggestion(name, root, by_id=False)
-        hint = f"its chip has no serial number, so a second one would have the same name; {instead}"
+        hint = f"its chip has no serial number, so a second device would have the same name; {instead}"
         raise PortNameError(name, STABLE_NAME, hint)
 
 
@@ -67,12 +69,12 @@ def _suggestion(name: str, root: Path, *, by_id: bool = True) -> str:
             if folder == "by-path" or not (
                 _WITHOUT_SERIAL.fullmatch(written) or _lacks_serial(written, root)
             ):
-                return f"write {written}, which is this port now"
+                return f"write {written}, which currently refers to this port"
     return f"write its name under /dev/serial/{'by-id or /dev/serial/' if by_id else ''}by-path"
 
 
 def _lacks_serial(name: str, root: Path) -> bool:
-    """Return whether udev knows the device behind a by-id name but has no serial number for it."""
+    """Return whether udev has a record, without a serial number, of the device behind a by-id name."""
     if not name.startswith("/dev/serial/by-id/"):
         return False
     try:
@@ -86,11 +88,10 @@ def _lacks_serial(name: str, root: Path) -> bool:
 def check_hardware(address: EdgeLines | PanelLines) -> None:
     """Check at startup that the libraries for GPIO lines are installed.
 
-    A missing chip or line does not prevent startup: the device is down and its port is retried, like a serial
-    port.
+    A missing chip or line does not prevent startup. The device is then down, and its link retries the port.
 
     Raises:
-        PortError: With code `no_library`, naming what is missing.
+        PortError: With code `no_library`, if a library is missing.
     """
     try:
         import_module("drivers.link.gpio_kernel")
@@ -105,14 +106,14 @@ def _monotonic_us(stamp_ns: int) -> int:
 
 
 def port_at(address: Address, table_us: TableTime = _monotonic_us) -> AnyPort:
-    """Return the port for this address, not yet opened.
+    """Return an unopened port for this address.
 
-    The GPIO libraries are imported here, so that a table without GPIO does not need them.
+    The function imports the GPIO libraries, so a table without GPIO does not need them.
 
     Args:
         address: The address.
         table_us: Converts nanoseconds of the kernel's monotonic clock, with which the kernel timestamps
-            edges, to table microseconds. By default the table's clock is the monotonic clock.
+            edges, to table microseconds. By default, the table's clock is the monotonic clock.
 
     Raises:
         PortError: With code `no_library`, if the GPIO libraries are not installed.

@@ -1,6 +1,6 @@
-"""A serial port, through pyserial: opened exclusively, and always written with a timeout.
+"""A serial port for a link, opened exclusively through pyserial.
 
-Bytes are read in blocks from the file descriptor, because pyserial needs three system calls per read.
+Bytes are read directly from the file descriptor, because pyserial needs three system calls per read.
 """
 
 import errno
@@ -18,7 +18,7 @@ READ_TIMEOUT_S = 1.0
 WRITE_TIMEOUT_S = 0.5
 
 _FAILURES = (OSError, termios.error)
-"""The exceptions that pyserial raises: its own, an OSError, and termios.error, which it does not catch."""
+"""Exceptions raised by pyserial: its exceptions are OSErrors, and it does not catch termios.error."""
 _MISSING = {errno.ENOENT, errno.ENXIO, errno.ENODEV}
 _BUSY = {errno.EBUSY, errno.EAGAIN, errno.EWOULDBLOCK}
 _FORBIDDEN = {errno.EACCES, errno.EPERM}
@@ -29,7 +29,7 @@ class SerialPort:
     """A serial port, named by its path in /dev: 8 data bits, no parity, 1 stop bit, no flow control."""
 
     def __init__(self, name: str, baud: int, *, write_timeout_s: float = WRITE_TIMEOUT_S) -> None:
-        """Store the name of the port; nothing is opened yet."""
+        """Prepare the port without opening it."""
         self.name = name
         self._baud = baud
         self._write_timeout_s = write_timeout_s
@@ -38,13 +38,13 @@ class SerialPort:
         self._waker = Waker(READ_TIMEOUT_S)
 
     def open(self) -> str:
-        """Open the port for this process alone.
+        """Open the port for this process alone, and return the path of its device file.
 
-        TIOCEXCL keeps out other processes except root's; flock keeps out programs that also use flock. HUPCL
-        is cleared so that closing the port does not drop DTR, which would reset many boards.
+        TIOCEXCL excludes other processes, except root's. The lock with flock excludes programs that also use
+        flock. HUPCL is cleared so that closing the port does not drop DTR, which would reset many boards.
 
         Raises:
-            PortError: If the port can't be opened or set up.
+            PortError: If the port cannot be opened or configured.
         """
         port = serial.Serial()
         port.port = self.name
@@ -66,11 +66,11 @@ class SerialPort:
         return found
 
     def read(self) -> bytes:
-        """Wait up to a second for bytes and return those that have arrived, up to one block.
+        """Wait up to READ_TIMEOUT_S for bytes and return at most one block.
 
         Raises:
-            PortError: If the port is gone, or if another program has changed its settings. Bytes read after
-                such a change are discarded, since they may have been received at a wrong speed.
+            PortError: If the port has disappeared or another program has changed its settings. Bytes read
+                after such a change are discarded, because they may have been received at another speed.
         """
         port = self._serial
         assert port is not None
@@ -91,7 +91,7 @@ class SerialPort:
         """Write all bytes.
 
         Raises:
-            PortError: If the port fails. An unknown number of bytes has then been sent; reopen the port.
+            PortError: If the port fails. It may have sent some of the bytes, so the caller must reopen it.
         """
         port = self._serial
         assert port is not None
@@ -111,7 +111,7 @@ class SerialPort:
         self._waker.wake()
 
     def close(self) -> None:
-        """Close the port after discarding unsent output, which could delay closing by half a minute."""
+        """Close the port. Unsent output is discarded, because it could delay closing by half a minute."""
         port, self._serial = self._serial, None
         if port is not None:
             _close(port)

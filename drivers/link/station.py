@@ -1,7 +1,7 @@
-"""All devices of a table and their links: arrivals come in, readings go to the engine, output goes back.
+"""Runs all devices of a table: passes arrivals from the links to the devices, and readings to the engine.
 
-One thread runs all the devices of a table; each link has its own thread. The receiver of the readings must
-not block.
+One thread runs all devices of a table; each link has its own thread. The receiver of the readings must not
+block.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -17,10 +17,10 @@ from drivers.link.link import AnyPort, Arrival, Backoff, Inlet, Link, LinkDown, 
 
 
 class Outlet(Protocol):
-    """Where a device's output goes: its link."""
+    """The receiver of a device's output, which is the device's link."""
 
     def send(self, data: Any, /) -> bool:  # Any: bytes or line commands, depending on the device
-        """Send output; return False if it can't be sent."""
+        """Send output; return False on failure."""
         ...
 
     def reopen(self) -> None:
@@ -33,28 +33,31 @@ T = TypeVar("T")
 
 
 class Hub:
-    """The devices and their outlets. Only one thread may call it; it never blocks."""
+    """Passes arrivals to devices, and the devices' output to their outlets.
+
+    Only one thread may call a hub. Its methods never block.
+    """
 
     def __init__(self, devices: Iterable[tuple[AnyDevice, Outlet]]) -> None:
         """Store the devices; a device's name is the source of its arrivals."""
         self._devices: Mapping[str, tuple[AnyDevice, Outlet]] = {d.name: (d, outlet) for d, outlet in devices}
         self._due: dict[str, int] = {}
         self.unknown_arrivals = 0
-        """The number of arrivals from sources that are not devices."""
+        """Number of arrivals from sources that are not devices."""
 
     def start(self, now_us: int) -> list[AnyReading]:
-        """Start every device; each is down until it has reported."""
+        """Start every device; a device is down until it has reported."""
         return [reading for name in self._devices for reading in self._with(name, _start, now_us)]
 
     def take(self, arrival: Arrival) -> list[AnyReading]:
-        """Handle one arrival; return the readings that result."""
+        """Handle one arrival and return the resulting readings."""
         if arrival.source not in self._devices:
             self.unknown_arrivals += 1
             return []
         return self._with(arrival.source, _handle_arrival, arrival)
 
     def run_on(self, name: str, work: Work, now_us: int) -> list[AnyReading]:
-        """Run `work` on a device; `work` may, for example, send the device a command.
+        """Run `work` on a device, for example to send a command.
 
         Raises:
             KeyError: If there is no such device.
@@ -67,7 +70,7 @@ class Hub:
         return min(self._due.values(), default=None)
 
     def tick(self, now_us: int) -> list[AnyReading]:
-        """Handle what is due by now. Call `take` for all arrivals first, or a device may seem silent."""
+        """Run the work that is due. Call `take` for all arrivals first, or a device may appear silent."""
         due = [name for name, at in self._due.items() if at <= now_us]
         return [reading for name in due for reading in self._with(name, _tick, now_us)]
 
@@ -120,7 +123,7 @@ MAX_WAIT_S = 0.5
 MAX_BATCH = 256
 """Maximum number of arrivals handled before the loop runs requests and due work."""
 _NO_DEVICE = ""
-"""The source of arrivals that only wake the thread; also the name for work that concerns all devices."""
+"""The source of arrivals that only wake the thread, and the name for work on all devices."""
 
 OnReading = Callable[[AnyReading], object]
 
@@ -135,13 +138,13 @@ class Station:
         now_us: Callable[[], int],
         random_fraction: Callable[[], float],
     ) -> None:
-        """Create a link for each device's port; nothing is opened yet.
+        """Create a link for each device's port without opening the ports.
 
         `random_fraction` returns a number from 0 to less than 1. It spreads the times at which ports are
         retried.
         """
         self.turns = 0
-        """The number of passes through the thread's loop; it increases while the thread is alive."""
+        """Number of passes through the thread's loop; it increases while the thread is alive."""
         self._now_us = now_us
         self._inlet = Inlet()
         pairs = [(device, self._link(device.name, port, random_fraction)) for device, port in devices]
@@ -154,12 +157,12 @@ class Station:
         self._on_reading: OnReading = lambda _reading: None
 
     def start(self, on_reading: OnReading) -> None:
-        """Start the thread; it passes every reading to `on_reading`."""
+        """Start the thread, which passes every reading to `on_reading`."""
         self._on_reading = on_reading
         self._thread.start()
 
     def stop(self, timeout_s: float = 2.0) -> bool:
-        """Close all ports and end all threads; return False if one does not end in time."""
+        """Close all ports and end all threads; return False if a thread does not end in time."""
         self._stopping.set()
         self._wake()
         if self._thread.is_alive():
@@ -168,7 +171,7 @@ class Station:
         return all(ended) and not self._thread.is_alive()
 
     def run_on(self, name: str, work: Work) -> None:
-        """Run `work` on a device in the station's thread; `work` may, for example, send a command.
+        """Run `work` on a device in the station's thread, for example to send a command.
 
         Raises:
             KeyError: If there is no such device.
@@ -179,7 +182,7 @@ class Station:
         self._wake()
 
     def status(self) -> Mapping[str, Mapping[str, object]]:
-        """Return each device's status, as shown to a technician."""
+        """Return each device's status for the technician."""
         return {name: device.status() for name, device in self._devices.items()}
 
     def _link(self, name: str, port: AnyPort, random_fraction: Callable[[], float]) -> Link:
@@ -219,7 +222,7 @@ class Station:
             self._guard(name, partial(self._hub.run_on, name, work, self._now_us()))
 
     def _guard(self, name: str, work: Callable[[], list[AnyReading]]) -> None:
-        """Run `work` and pass on its readings; a bug in one device takes down only that device."""
+        """Run `work` and pass on its readings; an exception takes down only the device concerned."""
         try:
             self._pass_on(work())
         except Exception as error:  # noqa: BLE001 - the other devices must keep running

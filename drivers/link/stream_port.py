@@ -1,4 +1,4 @@
-"""Unix sockets and named pipes as ports, for programs on the same machine that send readings."""
+"""Ports for programs on the same machine: Unix sockets and named pipes."""
 
 import os
 import socket
@@ -14,17 +14,17 @@ WRITE_TIMEOUT_S = 0.5
 
 
 class SocketPort:
-    """A Unix socket on which the table listens; it serves one program at a time, in both directions."""
+    """A Unix socket on which the table listens. It serves one program at a time, in both directions."""
 
     def __init__(self, path: str) -> None:
-        """Store the socket's path; its folder must exist."""
+        """Prepare the port without opening it. The socket's folder must exist."""
         self.path = path
         self._waker = Waker(WAIT_TIMEOUT_S)
         self._listener: socket.socket | None = None
         self._peer: socket.socket | None = None
 
     def open(self) -> str:
-        """Wait up to a second for a program to connect. Raises PortError if none does."""
+        """Wait up to WAIT_TIMEOUT_S for a program to connect. Raises PortError."""
         listener = self._listener or self._listen()
         if not self._waker.wait_for(listener.fileno()):
             raise PortError("no_port", f"no program has connected to {self.path}")
@@ -33,7 +33,7 @@ class SocketPort:
         return self.path
 
     def read(self) -> bytes:
-        """Wait for bytes and return them. Raises PortError if the program has disconnected."""
+        """Wait for bytes and return them. Raises PortError, for example if the program has disconnected."""
         peer = self._peer
         assert peer is not None
         try:
@@ -64,13 +64,13 @@ class SocketPort:
         self._waker.wake()
 
     def close(self) -> None:
-        """Close the connection; the socket keeps listening."""
+        """Close the connection. The socket continues to listen."""
         if self._peer is not None:
             self._peer.close()
             self._peer = None
 
     def dispose(self) -> None:
-        """Close the socket and remove it."""
+        """Close the socket and remove its file."""
         self.close()
         if self._listener is not None:
             self._listener.close()
@@ -96,7 +96,7 @@ class SocketPort:
         return listener
 
     def _remove_stale(self) -> None:
-        """Remove a socket that no program listens on. Raises PortError if a program does."""
+        """Remove an unused socket. Raises PortError if a program listens on it."""
         path = Path(self.path)
         if not path.is_socket():
             return
@@ -110,21 +110,21 @@ class SocketPort:
 
 
 class PipePort:
-    """A named pipe from which the table reads; it is created if missing."""
+    """A named pipe from which the table reads."""
 
     def __init__(self, path: str) -> None:
-        """Store the pipe's path; its folder must exist."""
+        """Prepare the port without opening it. The pipe's folder must exist."""
         self.path = path
         self._waker = Waker(WAIT_TIMEOUT_S)
         self._fd: int | None = None
 
     def open(self) -> str:
-        """Open the pipe. Raises PortError."""
+        """Open the pipe, or create it if it is missing. Raises PortError."""
         try:
             if not Path(self.path).exists():
                 os.mkfifo(self.path, 0o660)
-            # Open it for writing too, so that a script's exit does not cause an end of file. The device then
-            # falls silent, which shows that the script has ended.
+            # Open the pipe for writing too, so that a script's exit does not cause an end of file. The device
+            # then becomes silent.
             fd = os.open(self.path, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
         except OSError as error:
             raise PortError("port_fault", f"{self.path}: {error.strerror}") from error
@@ -143,14 +143,14 @@ class PipePort:
             raise PortError("unplugged", f"{self.path}: {error.strerror}") from error
 
     def write(self, data: bytes) -> None:
-        """Discard the data: a pipe is unidirectional, and nothing reads from its other end."""
+        """Discard the data; a pipe is unidirectional."""
 
     def wake(self) -> None:
         """Make a waiting `read` return. Any thread may call this."""
         self._waker.wake()
 
     def close(self) -> None:
-        """Close the pipe; the file remains."""
+        """Close the pipe. Its file remains."""
         if self._fd is not None:
             os.close(self._fd)
             self._fd = None

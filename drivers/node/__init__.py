@@ -1,1 +1,1 @@
-"""The sensor node link: the project's own protocol for sensor, shoe and console boards (NODE-LINK.md)."""
+"""The node link, a protocol for sensor, shoe and console boards that NODE-LINK.md defines."""

@@ -1,4 +1,4 @@
-"""A sensor node as a device: its sentences become readings of one or more devices of the table."""
+"""A sensor node as a device, which sends the readings of one or more of the table's devices."""
 
 import re
 from collections import deque
@@ -15,19 +15,21 @@ from drivers.readings import ReadingError, build_reading
 
 MAX_RESULTS = 64
 UNUSABLE_KEY_BYTES = 32
-"""Length of the random key that replaces an unusable one; no board has that key."""
+"""Length of the random key that replaces an unusable key, so that no board is accepted."""
 KEY = re.compile(r"(?:[0-9A-Fa-f]{2}){16,64}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChannelSettings:
-    """One sensor of a node: the table's device whose readings it sends, and their common fields."""
+    """One sensor of a node."""
 
     dev: str
+    """The table's device whose readings the sensor sends."""
     fields: Mapping[str, str] = field(default_factory=dict)
-    """For example `wall: left`: the table knows where the sensor is mounted; the firmware does not."""
+    """Fields added to each reading, such as `wall: left`. The firmware does not know the sensor's position.
+    """
     least_peak: float = 0.0
-    """A wall impact with a weaker peak is background noise and is ignored."""
+    """Minimum peak of a wall impact. A weaker impact is background noise and is ignored."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,23 +41,24 @@ class NodeSettings:
     port: str
     baud: int = 921_600
     key: str = ""
-    """The node's key, 16 to 64 bytes in hexadecimal digits; empty: its sentences are not sealed."""
+    """The node's key, 16 to 64 bytes in hexadecimal digits. If empty, the node's sentences are not sealed."""
     key_file: str = ""
-    """A file that contains the node's key, instead of `key`. Its path is relative to the table's file, and
-    only the service's user may read it."""
+    """A file that contains the node's key, instead of `key`. The path is relative to the table's file. The
+    file must be readable only by the service's user."""
     channels: Mapping[int, ChannelSettings] = field(default_factory=dict)
-    """The sensors by channel number. Without channels, every reading belongs to this device itself."""
+    """The sensors by channel number. Without channels, every reading belongs to this device."""
     reads: tuple[str, ...] = ()
-    """The kinds of reading that it must be able to send; a node that lacks one of them is down."""
+    """The kinds of reading that the node must be able to send. A node that lacks a kind is down."""
     firmware: tuple[str, ...] = ()
-    """The firmware ids that its hello may report; empty: any id."""
+    """The accepted firmware ids. If empty, any id is accepted."""
     max_per_s: int = 1000
-    """Maximum number of sentences read per second; the excess is discarded and reported as a fault."""
+    """Maximum number of sentences read per second. The excess is discarded and reported as a fault."""
     least_peak: float = 0.0
-    """For a node without channels: a wall impact with a weaker peak is background noise and is ignored."""
+    """Minimum peak of a wall impact, for a node without channels. A weaker impact is background noise and is
+    ignored."""
 
     def __post_init__(self) -> None:
-        """Raise ValueError for settings that can't work; the message says what was expected."""
+        """Raise ValueError for invalid settings."""
         if not NODE_NAME.fullmatch(self.node):
             raise ValueError(
                 f"node: found {self.node!r}, expected 1 to 16 letters, digits, _ or -, beginning with a"
@@ -93,7 +96,7 @@ class NodeDevice:
         return self._readings(self._end.start(now_us), now_us)
 
     def opened(self, now_us: int) -> list[AnyReading]:
-        """Handle the opening of the port: greet the node."""
+        """Handle the opening of the port by greeting the node."""
         return self._readings(self._end.opened(now_us), now_us)
 
     def closed(self, now_us: int, code: str, seen: str) -> list[AnyReading]:
@@ -109,7 +112,7 @@ class NodeDevice:
         return self._readings(self._end.receive(now_us, data), now_us)
 
     def tick(self, now_us: int) -> list[AnyReading]:
-        """Handle what is due by now."""
+        """Run the work that is due."""
         return self._readings(self._end.tick(now_us), now_us)
 
     def next_deadline(self) -> int | None:
@@ -125,10 +128,10 @@ class NodeDevice:
         return self._end.reopening.take()
 
     def command(self, now_us: int, verb: str, fields: Mapping[str, str]) -> int:
-        """Queue a command (lamp, buzzer, selftest); return the number that its result will have in `results`.
+        """Queue a command (lamp, buzzer, selftest); return the number of its result in `results`.
 
         Raises:
-            ValueError: If it can't be encoded.
+            ValueError: If the command cannot be encoded.
             OverflowError: If too many commands are waiting.
         """
         return self._end.command(now_us, verb, fields)
@@ -136,7 +139,7 @@ class NodeDevice:
     def rekey(self, key: str, flaw: str = "") -> None:
         """Change the key (hexadecimal digits) immediately.
 
-        If `key` is empty, no node is accepted; `flaw` is the reason, for the fault.
+        If `key` is empty, no node is accepted, and a fault reports `flaw` as the reason.
         """
         self._end.rekey(bytes.fromhex(key) or self._random_bytes(UNUSABLE_KEY_BYTES), flaw)
 
@@ -188,7 +191,7 @@ class NodeDevice:
             )
         dev, fixed = (self.name, {}) if channel is None else (channel.dev, channel.fields)
         if seen.kind in _HEALTH:
-            fixed = {}  # a reading about the device's health has no wall, beam or die
+            fixed = {}  # readings of the device's health have no wall, beam or die
         if any(seen.fields.get(name, value) != value for name, value in fixed.items()):
             return self._refuse(
                 now_us,
@@ -254,7 +257,7 @@ def _claims(settings: NodeSettings) -> Iterator[Claim]:
 
 
 def _mounted(name: str, settings: NodeSettings, devices: Neighbours) -> NodeSettings:
-    """Return a node's settings, completed with its sensors' walls and the kinds of readings to expect."""
+    """Add the sensors' walls and the required kinds of reading to a node's settings."""
     channels = settings.channels or (
         {0: ChannelSettings(dev=name, least_peak=settings.least_peak)} if devices[name].wall else {}
     )

@@ -1,7 +1,7 @@
-"""The node's end of the link, as a sensor board implements it; for simulators and tests.
+"""The node's end of the link, for simulators and tests.
 
-It uses the same `Wire` as the table's end, with the directions reversed. Times are microseconds of the node's
-own clock. They need not wrap: they are truncated to 32 bits when sent.
+Times are microseconds of the node's clock. They need not wrap, because they are truncated to 32 bits when
+sent.
 """
 
 from collections import deque
@@ -26,7 +26,7 @@ from drivers.node.wire import ReorderBuffer, Wire
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A command from the table; its acknowledgement carries the same number."""
+    """A command from the table. Its acknowledgement has the same number."""
 
     number: int
     verb: str
@@ -39,8 +39,8 @@ class NodeEnd:
     def __init__(self, hello: Hello, salt: str, *, key: bytes | None = None) -> None:
         """Create the node's end.
 
-        `salt` is 16 digits 0-9 A-F. Both `salt` and `hello.boot` must be fresh at each start. Each session
-        adds 1 to the salt, so that no two sessions use the same seals.
+        `salt` is 16 digits 0-9 A-F. `salt` and `hello.boot` must be different at each start. Each session
+        adds 1 to the salt, so that seals never recur.
         """
         if not NONCE.fullmatch(salt):
             raise ValueError(f"salt {salt!r}: expected 16 digits 0-9 A-F")
@@ -54,7 +54,8 @@ class NodeEnd:
         self._beat_us = 0
         self._answers: dict[int, tuple[bool, str] | None] = {}
         self.pings = 0
-        """The table's clock queries in this session; readings count once the table knows the node's clock."""
+        """Number of the table's clock queries in this session. The table accepts readings after enough
+        queries."""
 
     @property
     def in_session(self) -> bool:
@@ -62,7 +63,7 @@ class NodeEnd:
         return self._wire.session != NO_SESSION
 
     def start(self, now_us: int) -> None:
-        """Announce this node, as a board does when it starts."""
+        """Announce this node."""
         self._send(now_us, "hello", hello_fields(self._hello))
         self._beat_us = now_us + ANNOUNCE_US
 
@@ -71,7 +72,7 @@ class NodeEnd:
         return self._beat_us
 
     def tick(self, now_us: int) -> None:
-        """Send a beat if one is due; outside a session, announce this node again."""
+        """Send a beat when it is due; outside a session, announce this node again."""
         if now_us < self._beat_us:
             return
         if self.in_session:
@@ -81,7 +82,7 @@ class NodeEnd:
             self.start(now_us)
 
     def take_output(self) -> bytes:
-        """Return the bytes to send now."""
+        """Return the bytes to send."""
         return self._wire.take_output()
 
     def reading(
@@ -93,7 +94,7 @@ class NodeEnd:
         channel: int = 0,
         seen_us: int | None = None,
     ) -> None:
-        """Send a reading of an event at `seen_us` (default: now). Outside a session nothing is sent."""
+        """Send a reading of an event at `seen_us` (default: now). Does nothing outside a session."""
         if not self.in_session:
             return
         channels = {"ch": str(channel)} if channel else {}

@@ -1,4 +1,4 @@
-"""The table's requests to a node: commands until acknowledged, and queries of the node's clock."""
+"""The table's requests to a node: commands, and queries from which the node's clock is estimated."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -8,23 +8,24 @@ from drivers.node.sentences import CLOCK_US, PING_RETRY_US, CommandResult, Sente
 from drivers.node.wire import Wire
 
 MEMORY_US = 30e6
-"""Age at which an answer has 1/e of a new answer's weight: short enough to follow a board as it warms up."""
+"""Age at which an answer has 1/e of a new answer's weight. It is short enough to follow a board's warm-up."""
 MAX_DRIFT = 500e-6
-"""Maximum drift that NODE-LINK.md allows: a crystal stays within it; a ceramic resonator (0.5 %) may not."""
+"""Maximum drift allowed by NODE-LINK.md. A crystal stays below it; a ceramic resonator (0.5 %) may exceed it.
+"""
 USUAL_DRIFT = 50e-6
-"""Standard deviation of the drift assumed before it is measured."""
+"""Standard deviation of the drift, assumed before measurements are available."""
 MIN_ERROR_US = 30.0
 """Assumed error of the quickest answer."""
 BEST_ROUND_TRIP_DECAY = 20e-6
-"""The remembered quickest round trip grows at this rate, 20 us per second, so that one exceptionally fast
-round trip does not dominate forever."""
+"""Rate at which the stored quickest round trip increases: 20 us per second. A single exceptionally fast round
+trip therefore loses its influence."""
 CONTRADICTION_MARGIN_US = 1000.0
-"""An answer contradicts the fitted line if it is farther off than half its round trip plus this."""
+"""Maximum deviation of an answer from the fitted line, in addition to half the answer's round trip."""
 MAX_CONTRADICTIONS = 3
-"""This many consecutive answers off the fitted line mean that the node's clock was reset."""
+"""Number of consecutive contradicting answers after which the node's clock counts as reset."""
 MIN_ANSWERS = 5
 DRIFT_EVIDENCE_RATIO = 10.0
-"""An excessive drift is an error only once the measurements outweigh USUAL_DRIFT by this factor."""
+"""Factor by which measurements must outweigh USUAL_DRIFT before an excessive drift is an error."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,29 +33,29 @@ class ClockAnswer:
     """The four times of a query and its answer."""
 
     sent_us: int
-    """When the query was sent, in table time."""
+    """Table time at which the query was sent."""
     received_us: int
-    """When the node received the query, in node time."""
+    """Node time at which the query was received."""
     answered_us: int
-    """When the node sent its answer, in node time."""
+    """Node time at which the answer was sent."""
     returned_us: int
-    """When the answer arrived, in table time."""
+    """Table time at which the answer arrived."""
 
 
 class ClockStepError(Exception):
-    """The node's clock was reset, or runs at an impossible rate."""
+    """Raised if the node's clock was reset or its drift is excessive."""
 
 
 class NodeClock:
-    """The table's estimate of one node's clock: a straight line fitted to the answers."""
+    """The table's estimate of one node's clock, a straight line fitted to the answers."""
 
     def __init__(self) -> None:
         self.best_us: float = 0.0
         """The quickest recent round trip, in microseconds."""
         self.answers = 0
-        """The number of answers used."""
+        """Number of answers used."""
         self.outliers = 0
-        """The number of answers that contradicted the fitted line."""
+        """Number of answers that contradicted the fitted line."""
         self._weight = 0.0
         self._node = 0.0
         self._offset = 0.0
@@ -65,18 +66,18 @@ class NodeClock:
 
     @property
     def ready(self) -> bool:
-        """Whether enough answers have been received for the estimate to be used."""
+        """Whether the estimate is based on enough answers."""
         return self.answers >= MIN_ANSWERS
 
     @property
     def drift(self) -> float:
-        """How much faster the table's clock runs than the node's, as a fraction (1e-6 is 1 ppm)."""
+        """Relative rate by which the table's clock is faster than the node's (1e-6 is 1 ppm)."""
         prior = 1 / USUAL_DRIFT**2
         return self._slope / (self._spread + prior)
 
     @property
     def error_us(self) -> float:
-        """The error of `to_table`: half the quickest round trip plus the fitted line's standard error."""
+        """Error of `to_table`: half the quickest round trip plus the fitted line's standard error."""
         return self.best_us / 2 + sqrt(1 / self._weight) if self._weight else float("inf")
 
     def learn(self, answer: ClockAnswer) -> None:
@@ -120,8 +121,7 @@ class NodeClock:
         return self._offset + (node - self._node) * self.drift
 
     def _unwrap(self, clock_us: int, table_us: float) -> float:
-        """Return the node time that is congruent to this clock value modulo CLOCK_US, and is nearest to the
-        table's time."""
+        """Return the unwrapped node time with this clock value that is nearest to the table's time."""
         estimate = self._newest if not self.answers else table_us - self._offset_at(self._newest)
         difference = (clock_us - estimate + CLOCK_US / 2) % CLOCK_US - CLOCK_US / 2
         return estimate + difference
@@ -152,7 +152,7 @@ MAX_TRIES = 4
 RETRY_US = 150_000
 MAX_WAITING = 32
 EXPIRY_US = 2_000_000
-"""If a command has waited this long for its node to come up, it is abandoned."""
+"""Maximum time for which a command waits for its node to come up."""
 
 
 @dataclass(slots=True)
@@ -165,14 +165,14 @@ class _WaitingCommand:
 
 
 class Commands:
-    """The commands that are waiting to be acknowledged."""
+    """The commands that have not been acknowledged yet."""
 
     def __init__(self) -> None:
         self._waiting: dict[int, _WaitingCommand] = {}
         self._number = 0
 
     def add(self, now_us: int, verb: str, fields: Mapping[str, str]) -> int:
-        """Queue a command and return its number. Raises OverflowError if too many are waiting."""
+        """Queue a command and return its number. Raises OverflowError if MAX_WAITING commands are waiting."""
         if len(self._waiting) >= MAX_WAITING:
             raise OverflowError(f"{MAX_WAITING} commands are already waiting for the node")
         self._number += 1
@@ -186,7 +186,7 @@ class Commands:
         return min((waiting.due_us for waiting in self._waiting.values()), default=None)
 
     def send_due(self, now_us: int, wire: Wire) -> list[CommandResult]:
-        """Send the commands that are due; return the results of those whose last try was unanswered."""
+        """Send the commands that are due; return the results of commands unanswered after MAX_TRIES."""
         unanswered = []
         for number, waiting in list(self._waiting.items()):
             if now_us < waiting.due_us:
@@ -200,16 +200,16 @@ class Commands:
         return unanswered
 
     def expire(self, now_us: int) -> list[CommandResult]:
-        """Drop commands that have waited too long for the node to come up, and return their results."""
+        """Abandon commands that have waited too long for the node to come up; return their results."""
         expired = [n for n, waiting in self._waiting.items() if now_us >= waiting.queued_us + EXPIRY_US]
         return [self._end(number, "the node is not up") for number in expired]
 
     def next_expiry(self) -> int | None:
-        """Return when the next command that waits for its node to come up is abandoned."""
+        """Return when the next command waiting for the node to come up will be abandoned."""
         return min((waiting.queued_us + EXPIRY_US for waiting in self._waiting.values()), default=None)
 
     def handle_acknowledgement(self, fields: Mapping[str, str]) -> CommandResult | None:
-        """Handle an acknowledgement; return the command's result, or None if no such command is waiting."""
+        """Return the result of an acknowledged command; None if no such command is waiting."""
         number = fields.get("id", "")
         if not number.isdecimal() or len(number) > 10 or int(number) not in self._waiting:
             return None
@@ -228,8 +228,8 @@ MAX_PADDING = 64
 class ClockQueries:
     """The clock queries (pings) that are waiting for an answer.
 
-    On a slow line, a sentence takes milliseconds. A query is padded to the length of its answer so that both
-    directions take the same time at any line speed.
+    A sentence takes milliseconds on a slow line. A query is padded to the length of its answer so that both
+    take the same time at any line speed.
     """
 
     def __init__(self) -> None:
@@ -238,7 +238,7 @@ class ClockQueries:
         self._padding = 0
         self._answer_bytes: int | None = None
         self.unanswered_us: int | None = None
-        """When the first query since the last answer was sent; None if none has been sent."""
+        """Time of the first query since the last answer; None if there is none."""
 
     def forget(self) -> None:
         """Discard all queries sent so far."""
@@ -246,9 +246,9 @@ class ClockQueries:
         self.unanswered_us = None
 
     def ignored(self, received_us: int) -> bool:
-        """Return whether a node that is sending has not answered a query.
+        """Return whether a sending node has not answered a query.
 
-        `received_us` is when anything was last received from the node.
+        `received_us` is the time of the latest sentence from the node.
         """
         return self.unanswered_us is not None and received_us >= self.unanswered_us + PING_RETRY_US
 
@@ -265,7 +265,7 @@ class ClockQueries:
             self._padding = min(MAX_PADDING, max(0, self._padding + self._answer_bytes - len(line)))
 
     def answer(self, sentence: Sentence, line_bytes: int, now_us: int) -> ClockAnswer | None:
-        """Return the four times of an answer; None if it matches no query.
+        """Return the four times of an answer; None if the answer matches no query.
 
         `line_bytes` is the length of the answer's line.
         """
@@ -281,6 +281,6 @@ class ClockQueries:
 
 
 def number_in(fields: Mapping[str, str], name: str, missing: str = "") -> int | None:
-    """Return a field's value if it is a whole number of at most ten digits; None if not."""
+    """Return a field's value if it is a whole number of at most ten digits; otherwise None."""
     text = fields.get(name, missing)
     return int(text) if text.isascii() and text.isdigit() and len(text) <= 10 else None

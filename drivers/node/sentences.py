@@ -1,4 +1,7 @@
-"""The sentences of the node link, each a line of readable ASCII with a CRC-16, and the link's timing."""
+"""Encodes and decodes the sentences of the node link, and defines the link's timing.
+
+A sentence is a line of printable ASCII with a CRC-16.
+"""
 
 import re
 from binascii import crc_hqx
@@ -13,34 +16,35 @@ HELLO_EVERY_US = 250_000
 HELLO_WITHIN_US = 1_800_000
 SYNC_WITHIN_US = 1_500_000
 SILENT_US = 1_500_000
-"""A node sends a beat at least every 500 ms; after three missed beats it counts as silent."""
+"""Time without a sentence after which a node is silent: three times the interval of beats."""
 PING_EVERY_US = 984_000
-"""Not a whole second, so that pings do not synchronize with anything periodic."""
+"""Interval of pings. It is not a whole second, so pings do not synchronize with other periodic events."""
 PING_RETRY_US = 100_000
 NOT_RECEIVING_US = 1_900_000
-"""After a ping and nine retries without an answer, which take this long, a node that is still sending counts
-as not receiving."""
+"""Time without an answer, one ping interval and nine retries, after which a sending node counts as not
+receiving."""
 FIRST_PING_US = 20_000
 FIRST_PINGS = 8
 MAX_AGE_US = 2_000_000
 MAX_AHEAD_US = 2_000
 SLOW_US = 12_000.0
-"""A ping and its answer take 10 ms at 115,200 baud, and longer through an adapter that buffers bytes."""
+"""Maximum round trip of a ping. It takes 10 ms at 115,200 baud, and longer through an adapter that buffers
+bytes."""
 RESEND_RETRY_US = 15_000
 GIVE_UP_US = 60_000
-"""A missing sentence is given up after this time. It is half the watermark's default delay, so a reading that
-is repeated sooner still counts."""
+"""Time after which a missing sentence counts as lost. It is half the watermark's default delay, so a reading
+repeated within this time is accepted."""
 
 ANNOUNCE_US = 1_000_000
 BEAT_US = 500_000
 BEAT_AFTER_READING_US = 20_000
-"""A beat follows a reading within this time, so that the loss of the reading is noticed quickly."""
+"""Maximum delay of a beat after a reading. The beat's number reveals the loss of the reading."""
 
 MAX_SENTENCE = 512
 """Maximum length of a sentence in bytes, including its line end."""
 NO_SESSION = "0000"
 CLOCK_US = 1 << 32
-"""The node's clock counts microseconds and wraps to 0 at this value."""
+"""The value at which the node's microsecond clock wraps to 0."""
 MAX_SEQ = (1 << 32) - 1
 
 
@@ -52,7 +56,7 @@ class Speaker(StrEnum):
 
 
 class Flaw(StrEnum):
-    """Why a line is not a sentence."""
+    """The reason why a line is not a sentence."""
 
     HALF = "half"
     BAD_CRC = "bad_crc"
@@ -80,7 +84,7 @@ class Sentence(NamedTuple):
 
 
 class ReceivedSentence(NamedTuple):
-    """A sentence as received, with the bytes that its seal covers and the seal (empty if there is none)."""
+    """A received sentence, the body that its seal covers, and the seal; the seal may be empty."""
 
     sentence: Sentence
     body: bytes
@@ -106,15 +110,15 @@ _SPEAKERS = {b"$": Speaker.NODE, b">": Speaker.TABLE}
 
 
 def crc_of(body: bytes) -> bytes:
-    """Return the four digits after `*`: CRC-16/IBM-3740, polynomial 0x1021, initial value 0xFFFF."""
+    """Return the checksum as four digits: CRC-16/IBM-3740, polynomial 0x1021, initial value 0xFFFF."""
     return b"%04X" % crc_hqx(body, 0xFFFF)
 
 
 def encode(sentence: Sentence) -> bytes:
-    """Return a sentence's body: from its first character up to the seal or the `*`.
+    """Return a sentence's body, which ends before the seal or the `*`.
 
     Raises:
-        ValueError: If a name, number or text can't be encoded.
+        ValueError: If a name, number or text cannot be encoded.
     """
     if not NODE_NAME.fullmatch(sentence.node):
         raise ValueError(
@@ -141,7 +145,7 @@ def encode(sentence: Sentence) -> bytes:
 
 
 def finish(body: bytes, seal: bytes = b"") -> bytes:
-    """Return the line made of a body and its seal. Raises ValueError if it is longer than MAX_SENTENCE."""
+    """Return the line for a body and its seal. Raises ValueError if it is longer than MAX_SENTENCE."""
     if seal:
         body += b" ~" + seal
     line = b"%b*%b\n" % (body, crc_of(body))
@@ -151,7 +155,7 @@ def finish(body: bytes, seal: bytes = b"") -> bytes:
 
 
 def decode(line: bytes) -> ReceivedSentence:
-    """Decode one line, without its line end and without anything before the sentence.
+    """Decode one line, without its line end and without noise before the sentence.
 
     Raises:
         FlawError: If the line is not exactly one sentence.
@@ -209,27 +213,30 @@ def _escaped(value: str) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class Hello:
-    """A node's hello: its identity, the kinds of reading that each of its channels can send (channel 0 is the
-    node itself), and the commands that it knows."""
+    """A node's description of itself."""
 
     node: str
     firmware: str
     boot: str
+    """A text that differs at each start of the node."""
     reads: Mapping[int, tuple[str, ...]]
+    """The kinds of reading that each channel can send. Channel 0 is the node itself."""
     does: tuple[str, ...]
+    """The commands that the node can execute."""
     resend: int
-    """How many of its latest sentences it can repeat."""
+    """Number of latest sentences that the node can repeat."""
     reset: str = ""
-    """Why it started, such as power or watchdog; empty if not reported."""
+    """The cause of the node's start, such as power or watchdog; empty if not reported."""
     error_mm: float | None = None
-    """Maximum error of its positions, as measured by the node; None if it has not been measured."""
+    """Maximum error of the node's positions; None if not measured."""
     error_us: float | None = None
-    """Maximum error of its timestamps, without that of the clock estimate; None if not measured."""
+    """Maximum error of the node's timestamps, without the error of the clock estimate; None if not measured.
+    """
 
 
 @dataclass(frozen=True, slots=True)
 class NodeReading:
-    """A reading: its kind and fields as text, and its time in table microseconds."""
+    """A node's reading, with its fields as text."""
 
     t_us: int
     kind: str
@@ -247,7 +254,7 @@ class CommandResult:
 
 
 Message = Hello | NodeReading | CommandResult | Change
-"""What the table's end reports: the node's hello, readings, command results, and changes in health."""
+"""A report of the table's end: the node's hello, a reading, a command's result or a change of health."""
 
 
 VERSION = 1
@@ -259,11 +266,11 @@ _ERROR = re.compile(r"[0-9]{1,6}(?:\.[0-9]{1,3})?")
 
 
 class HelloError(ValueError):
-    """Raised for a hello that can't be accepted."""
+    """Raised for an invalid hello."""
 
 
 def read_hello(sentence: Sentence) -> Hello:
-    """Parse a node's hello. Raises HelloError for another version of the link or an invalid field."""
+    """Parse a node's hello. Raises HelloError for an unsupported version of the link or an invalid field."""
     fields = sentence.fields
     version = fields.get("version")
     if version != str(VERSION):

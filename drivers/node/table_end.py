@@ -1,7 +1,7 @@
-"""The table's end of a node link: greets the node, tracks its clock and requests missing sentences.
+"""The table's end of a node link: greets the node, estimates its clock and requests missing sentences.
 
-Bytes and the time go in, messages come out; `take_output` returns the bytes to send to the node. A node is up
-once its hello and enough clock answers have been received. Until then its readings are refused.
+A node is up once the table has received its hello and enough clock answers. Readings of a node that is not up
+are refused.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -48,7 +48,7 @@ class Phase(Enum):
 
 
 class TableEnd:
-    """One node, as seen from the table."""
+    """The table's end of the link to one node."""
 
     def __init__(
         self,
@@ -60,7 +60,7 @@ class TableEnd:
     ) -> None:
         """Create the table's end for this node.
 
-        `nonce` returns 16 fresh digits 0-9 A-F; `max_per_s` limits the sentences read per second.
+        `nonce` returns 16 fresh digits 0-9 A-F. `max_per_s` limits the sentences read per second.
         """
         self.node = node
         self.hello: Hello | None = None
@@ -71,7 +71,7 @@ class TableEnd:
         self._new_nonce = nonce
         self._sealed = key is not None
         self._key_change = ""
-        """A description of the change of the key since the last tick; empty if it has not changed."""
+        """A description of a change of the key since the latest tick; empty without a change."""
         self._key_fault = ""
         self._nonce = ""
         self._wire = Wire(Speaker.TABLE, node, key)
@@ -102,7 +102,7 @@ class TableEnd:
         return self.health.record(now_us, "starting", "nothing received yet", down=True)
 
     def opened(self, now_us: int) -> Sequence[Message]:
-        """Handle the opening of the port: greet the node."""
+        """Handle the opening of the port by greeting the node."""
         self._wire.disconnect()
         messages = self.health.record(now_us, "starting", "greeting the node", down=True)
         messages += self.health.clear(now_us, LINK, seen="the port is open")
@@ -110,7 +110,7 @@ class TableEnd:
         return messages
 
     def closed(self, now_us: int, code: str, seen: str) -> Sequence[Message]:
-        """Handle the loss of the port: the fault's code, and what was seen."""
+        """Handle the loss of the port, with the fault's code and a description."""
         self.phase = Phase.OFF
         self._wire.disconnect()
         return self.health.record_closed(now_us, code, seen)
@@ -122,10 +122,10 @@ class TableEnd:
         )
 
     def command(self, now_us: int, verb: str, fields: Mapping[str, str]) -> int:
-        """Queue a command and return its number; a CommandResult with that number always follows.
+        """Queue a command and return its number. A CommandResult with that number always follows.
 
         Raises:
-            ValueError: If it can't be encoded.
+            ValueError: If the command cannot be encoded.
             OverflowError: If too many commands are waiting.
         """
         self._wire.check(verb, {"id": "4294967295", **fields})
@@ -135,20 +135,20 @@ class TableEnd:
         return number
 
     def rekey(self, key: bytes, flaw: str = "") -> None:
-        """Accept only this key from now on; the next `tick` greets the node again under it.
+        """Change the key immediately; the next `tick` greets the node again.
 
-        If the key's file can't be used, `flaw` is the reason and `key` is a random key that no node has.
+        If the key's file is unusable, `flaw` is the reason and `key` is a random key that no node has.
         """
         self._sealed = True
         self._key_fault = flaw
         self._key_change = flaw or "the table's key for this node was changed"
         self._wire.rekey(key)
         if self.phase is not Phase.OFF:
-            # Nothing sealed with the old key may be accepted, even before the next tick.
+            # Refuse sentences sealed with the old key even before the next tick.
             self.phase = Phase.GREETING
 
     def take_output(self) -> bytes:
-        """Return the bytes to send now."""
+        """Return the bytes to send."""
         return self._wire.take_output()
 
     def receive(self, now_us: int, data: bytes) -> Sequence[Message]:
@@ -195,7 +195,7 @@ class TableEnd:
         return min((at for at in due if at is not None), default=None)
 
     def tick(self, now_us: int) -> Sequence[Message]:
-        """Handle what is due by now."""
+        """Run the work that is due."""
         messages: list[Message] = [*self.health.tick(now_us)]
         if self._key_change:
             messages += self._restart_with_new_key(now_us)
@@ -253,12 +253,12 @@ class TableEnd:
             messages += unanswered
             if unanswered:
                 messages += self.health.record_minor(
-                    now_us, "unanswered", f"{len(unanswered)} commands without an answer"
+                    now_us, "unanswered", f"commands without an answer: {len(unanswered)}"
                 )
         return messages
 
     def _not_receiving_at_us(self) -> int | None:
-        """Return when a node that ignores queries counts as not receiving; None if it ignores none."""
+        """Return when a node that ignores queries counts as not receiving; None if it answers."""
         if self.phase is not Phase.UP or not self._queries.ignored(self._received_us):
             return None
         return self._answered_us + NOT_RECEIVING_US
@@ -297,7 +297,7 @@ class TableEnd:
             self.counters.stale += 1
             return []
         if not self._wire.seal_is_valid(received):
-            return self.health.record_minor(now_us, "forged", "a sentence with a wrong seal")
+            return self.health.record_minor(now_us, "forged", "found a sentence with an invalid seal")
         place = self._reorder.place(sentence.seq, now_us)
         if place == "restarted" and not self._sealed:
             return self._start_over(now_us, "restarted", "the node's sequence numbers start from 0 again")
@@ -323,7 +323,7 @@ class TableEnd:
                 self._reorder.place(sentence.seq, now_us)
             return []
         if not seal_is_valid:
-            seen = f"the hello of node {self.node} has a wrong seal"
+            seen = f"the hello of node {self.node} has an invalid seal"
             return self._reject(now_us, "wrong_key", self._key_fault or seen)
         try:
             hello = read_hello(sentence)
@@ -340,7 +340,7 @@ class TableEnd:
         return [hello]
 
     def _handle_announcement(self, sentence: Sentence, now_us: int) -> Sequence[Message]:
-        """Handle a hello of another session: unless the session is an earlier one, the node has restarted."""
+        """Handle a hello of another session. The node has restarted, unless its boot is unchanged."""
         self.counters.stale += 1
         if self.phase is Phase.GREETING:
             if now_us >= self._next_hello_us - HELLO_EVERY_US // 2:
@@ -426,12 +426,12 @@ class TableEnd:
         return [NodeReading(min(t_us, now_us), sentence.verb, fields, channel)]
 
     def refuse(self, now_us: int, seen: str) -> Sequence[Message]:
-        """Report that a reading was invalid and is therefore missing."""
+        """Report an invalid reading, which is therefore missing."""
         self.counters.refused += 1
         return self.health.record_loss(now_us, now_us, "bad_reading", seen)
 
     def _handle_missing(self, now_us: int) -> Sequence[Message]:
-        """Request missing sentences; report those that are overdue or can't be requested."""
+        """Request missing sentences; report sentences that are overdue or cannot be requested."""
         can_request = self.hello is not None and self.hello.resend > 0 and "babbling" not in self.health
         loss = self._reorder.losses(now_us, give_up_all=not can_request)
         missing = self._reorder.to_request(now_us)
@@ -440,5 +440,5 @@ class TableEnd:
         if loss is None:
             return []
         return self.health.record_loss(
-            now_us, loss.since_us, "sentences_lost", f"{loss.sentences} sentences lost"
+            now_us, loss.since_us, "sentences_lost", f"sentences lost: {loss.sentences}"
         )

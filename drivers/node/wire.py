@@ -1,8 +1,4 @@
-"""One end of the node link: lines, sentences, sequence numbers, session and seal.
-
-Both ends use this module. The table's end sends `>` and receives `$`; the node's end does the reverse.
-Nothing else differs.
-"""
+"""The part of the node link that both ends share: lines, sequence numbers, session and seal."""
 
 import hmac
 from collections import deque
@@ -40,10 +36,10 @@ class Counters:
     noise: int = 0
     """Lines in which no sentence begins."""
     half: int = 0
-    """Lines that do not end with a CRC: part of the sentence is missing."""
+    """Truncated lines, which do not end with a CRC."""
     bad_crc: int = 0
     bad_form: int = 0
-    """Lines with a correct CRC that do not have the form of a sentence."""
+    """Lines with a valid CRC that do not have the form of a sentence."""
     echoes: int = 0
     """Sentences of this end that were echoed back."""
     strangers: int = 0
@@ -51,25 +47,25 @@ class Counters:
     stale: int = 0
     """Sentences of another session, or received before a session began."""
     forged: int = 0
-    """Sentences with a missing or wrong seal."""
+    """Sentences with a missing or invalid seal."""
     gaps: int = 0
     """Gaps in the sequence numbers."""
     lost: int = 0
     """Sentences that did not arrive in time."""
     recovered: int = 0
-    """Missing sentences that arrived after all, usually on request."""
+    """Missing sentences that arrived later, typically on request."""
     repeated: int = 0
     """Sentences received again."""
     reordered: int = 0
     """Sentences that arrived after they had been counted as lost."""
     babble: int = 0
-    """Lines discarded unread because too many arrived."""
+    """Lines discarded without being read because too many arrived."""
     refused: int = 0
-    """Readings and answers that came too early or were invalid."""
+    """Readings and answers that arrived too early or were invalid."""
 
     @property
     def flawed(self) -> int:
-        """The number of damaged lines."""
+        """Number of damaged lines."""
         return self.noise + self.half + self.bad_crc + self.bad_form
 
     def snapshot(self) -> dict[str, int]:
@@ -78,16 +74,17 @@ class Counters:
 
 
 MAX_MISSING = 64
-"""Maximum number of missing sentences tracked. In a longer gap, the oldest count as lost immediately."""
+"""Maximum number of missing sentences tracked. The oldest sentences of a longer gap are lost immediately."""
 
 RESTART_GAP = 256
-"""A sequence number this far back is not a repetition: the other end has restarted its numbering."""
+"""Maximum distance of a repeated sequence number from the latest. A lower number shows that the other end has
+restarted its numbering."""
 
 Placement = Literal["next", "recovered", "repeated", "reordered", "restarted"]
 
 
 class Loss(NamedTuple):
-    """How many sentences are lost, and the time since which one may be missing."""
+    """The number of lost sentences, and the earliest time at which one may have been sent."""
 
     sentences: int
     since_us: int
@@ -99,7 +96,7 @@ class _Missing(NamedTuple):
 
 
 class ReorderBuffer:
-    """The sequence numbers received in one session, and those that are missing."""
+    """Tracks the received and missing sequence numbers of one session."""
 
     def __init__(self, counters: Counters) -> None:
         self._counters = counters
@@ -111,20 +108,20 @@ class ReorderBuffer:
         self._forgotten_loss: Loss | None = None
 
     def begin(self) -> None:
-        """Start over: the next sentence may have any number."""
+        """Reset the buffer. The next sentence may have any number."""
         self._missing.clear()
         self._given_up.clear()
         self._last = None
         self._forgotten_loss = None
 
     def place(self, seq: int, now_us: int) -> Placement:
-        """Record a sequence number and return how it fits; numbers that it skips become missing."""
+        """Record a sequence number and return its placement; skipped numbers become missing."""
         place = self._place(seq, now_us)
         self._last_us = now_us
         return place
 
     def next_deadline(self) -> int | None:
-        """Return when missing sentences are to be requested or given up; None if none are missing."""
+        """Return when to request missing sentences or count them as lost; None if none are missing."""
         if not self._missing:
             return None
         return min(
@@ -132,14 +129,14 @@ class ReorderBuffer:
         )
 
     def to_request(self, now_us: int) -> tuple[int, int] | None:
-        """Return the first and last missing numbers if it is time to request them, else None."""
+        """Return the first and last missing numbers if a request is due; otherwise None."""
         if not self._missing or now_us < self._request_us:
             return None
         self._request_us = now_us + RESEND_RETRY_US
         return min(self._missing), max(self._missing)
 
     def losses(self, now_us: int, *, give_up_all: bool = False) -> Loss | None:
-        """Return the loss of overdue sentences (of all missing ones if `give_up_all`), or None."""
+        """Return the loss of overdue sentences, or of all missing sentences if `give_up_all`, or None."""
         overdue = [n for n, m in self._missing.items() if give_up_all or now_us >= m.noticed_us + GIVE_UP_US]
         lost = [Loss(1, self._missing.pop(number).since_us) for number in overdue]
         self._given_up.extend(overdue)
@@ -188,14 +185,14 @@ class ReorderBuffer:
 
 
 SEAL_BYTES = 8
-"""HMAC-SHA-256 truncated to 8 bytes: a forged seal is accepted with a probability of 1 in 2^64 per try."""
+"""Length of a seal, a truncated HMAC-SHA-256. A random seal is valid with a probability of 1 in 2^64."""
 
 
 class Wire:
     """Converts received bytes to checked sentences, and sentences to bytes to send."""
 
     def __init__(self, speaker: Speaker, node: str, key: bytes | None = None) -> None:
-        """Create `speaker`'s end of the link with `node`. With a key, both ends must seal every sentence."""
+        """Create `speaker`'s end of the link with `node`. If a key is given, all sentences are sealed."""
         self.node = node
         self.counters = Counters()
         self.session = NO_SESSION
@@ -208,24 +205,24 @@ class Wire:
         self._output: list[bytes] = []
 
     def rekey(self, key: bytes) -> None:
-        """Change the key for both directions; unsent output is discarded."""
+        """Change the key for both directions and discard unsent output."""
         self._key = key
         self._output.clear()
 
     def disconnect(self) -> None:
-        """Discard everything that belonged to the ended connection."""
+        """Discard the state of the ended connection."""
         self.counters.noise_bytes += self._lines.clear()
         self._output.clear()
         self.begin(NO_SESSION)
 
     def begin(self, session: str, nonces: bytes = b"") -> None:
-        """Start a session; outgoing sentences are numbered from 0."""
+        """Start a session. Outgoing sentences are numbered from 0."""
         self.session = session
         self._nonces = nonces
         self._seq = 0
 
     def set_nonces(self, nonces: bytes) -> None:
-        """Continue the session with seals that cover both ends' nonces."""
+        """Set the nonces that the session's seals cover."""
         self._nonces = nonces
 
     def send(self, clock_us: int, verb: str, fields: Mapping[str, str] | None = None) -> bytes:
@@ -240,12 +237,12 @@ class Wire:
         return line
 
     def check(self, verb: str, fields: Mapping[str, str]) -> None:
-        """Raise ValueError if this sentence could not be encoded with the longest numbers and a seal."""
+        """Raise ValueError if this sentence, with the longest numbers and a seal, is invalid or too long."""
         longest = Sentence(self._speaker, self.node, self.session, MAX_SEQ, CLOCK_US - 1, verb, fields)
         finish(encode(longest), b"0" * SEAL_BYTES * 2)
 
     def repeat(self, line: bytes) -> None:
-        """Append a line that was sent before to the output, unchanged."""
+        """Append a previously sent line to the output."""
         self._output.append(line)
 
     def take_output(self) -> bytes:
@@ -257,7 +254,7 @@ class Wire:
         return output
 
     def lines(self, data: bytes) -> list[bytes]:
-        """Split bytes into lines that may be sentences."""
+        """Return the complete lines in these and earlier bytes."""
         self.counters.bytes += len(data)
         lines = []
         for line in self._lines.feed(data):
@@ -266,7 +263,7 @@ class Wire:
         return lines
 
     def read(self, line: bytes) -> ReceivedSentence | None:
-        """Return the other end's sentence at the end of a line, or count the line and return None."""
+        """Return the other end's sentence at the end of a line; otherwise count the line and return None."""
         counters = self.counters
         start = max(line.rfind(Speaker.NODE.encode()), line.rfind(Speaker.TABLE.encode()))
         if start < 0:
@@ -287,7 +284,7 @@ class Wire:
         return received
 
     def seal_is_valid(self, received: ReceivedSentence, nonces: bytes | None = None) -> bool:
-        """Return whether the seal fits these nonces (default: the session's); count one that does not."""
+        """Return whether the seal is valid for these nonces (default: the session's); count invalid seals."""
         if self._key is None or hmac.compare_digest(self._seal(received.body, nonces), received.seal):
             return True
         self.counters.forged += 1

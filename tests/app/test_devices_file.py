@@ -151,7 +151,7 @@ def test_a_port_name_that_can_change_at_the_next_boot_is_refused(tmp_path: Path,
     mistake = only_mistake(tmp_path, CAM.replace("/dev/serial/by-id/cam", port) + WALLS + CONSOLE)
     assert (mistake.line, mistake.key) == (5, "devices.cam.port")
     assert port in mistake.found
-    assert "/dev/serial/by-" in str(mistake) or "such as unix:/" in str(mistake)
+    assert "/dev/serial/by-" in str(mistake) or "write unix:/" in str(mistake)
 
 
 def test_two_devices_cannot_share_a_port_or_a_name(tmp_path: Path) -> None:

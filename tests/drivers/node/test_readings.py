@@ -110,7 +110,7 @@ class TestLoss:
         world.after(5000)
         trouble = world.reported[-2][1]
         assert isinstance(trouble, Fault)
-        assert (trouble.code, trouble.seen, trouble.down) == ("sentences_lost", "1 sentences lost", True)
+        assert (trouble.code, trouble.seen, trouble.down) == ("sentences_lost", "sentences lost: 1", True)
         assert before - 5000 <= trouble.since_us <= before
         world.after(LOSS_CLEARS_US)
         assert world.health()[-1][1] == "well"
