@@ -46,11 +46,11 @@ def test_a_name_that_stays_the_same_is_accepted(machine: Path, name: str) -> Non
     [
         (
             "/dev/ttyUSB0",
-            f"order in which devices are plugged in; write /dev/serial/by-id/{FTDI}, which is this port",
+            f"order in which devices are plugged in; write /dev/serial/by-id/{FTDI}, which currently",
         ),
         (
             "/dev/ttyUSB1",
-            f"order in which devices are plugged in; write /dev/serial/by-path/{PATH}, which is this port",
+            f"order in which devices are plugged in; write /dev/serial/by-path/{PATH}, which currently",
         ),
         (
             "/dev/ttyACM7",
