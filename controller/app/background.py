@@ -1,9 +1,9 @@
 """Background work: processes at the lowest priority, and the upkeep of a running table's journal.
 
-A start verifies only the rows on which the state depends. A separate process, `python -m
-controller.app.background JOURNAL`, verifies the rest and writes the result as one line of JSON. The process
-needs two seconds where a thread of the controller would need twelve, and it does not slow down play. Contents
-older than the table's retention period are dropped once an hour.
+At startup, the controller verifies only the rows on which the state depends. A separate process, `python -m
+controller.app.background JOURNAL`, verifies the whole journal and writes the result as one line of JSON. The
+process is six times as fast as a thread of the controller, and it does not slow down play. Once an hour,
+contents older than the table's retention period are dropped.
 """
 
 import os
@@ -27,13 +27,13 @@ from controller.journal.verify import Verified
 from controller.model.tables import RetentionSettings
 
 RESTART_S = 10.0
-"""The wait before a process that ended without a result is started again; it was probably killed."""
+"""The delay before a process that ended without a result is restarted; it was probably killed."""
 OVERDUE_TIMEOUT_S = 600.0
 """A process that returns no result for this long is reported as a fault, but not stopped."""
 
 
 def lower_priority() -> None:
-    """Lower this process's scheduling priority to idle, and end it when the controller ends."""
+    """Set this process's scheduling priority to idle, and exit when the controller exits."""
     if stat.S_ISFIFO(os.fstat(0).st_mode):
         Thread(target=_end_with_controller, daemon=True).start()
     with suppress(OSError):  # a service manager may forbid it; the priority then stays normal
@@ -41,22 +41,19 @@ def lower_priority() -> None:
 
 
 def _end_with_controller() -> None:
-    """Wait for the end of standard input, which means that the controller ended; then exit."""
+    """Exit at the end of standard input, whose other end the controller holds open."""
     while os.read(0, 1):
         pass
     os._exit(1)
 
 
 class BackgroundProcess:
-    """A process that runs `python` with these arguments and writes its result to standard output.
-
-    It is restarted until it returns a result.
-    """
+    """A Python process that writes its result to standard output, restarted until it returns a valid one."""
 
     def __init__(
         self, what: str, arguments: Sequence[str], faults: ActiveFaults, *, accept: Callable[[bytes], bool]
     ) -> None:
-        """Prepare a process; `what` names it in faults, `accept` returns whether its output is valid."""
+        """Prepare the process; `what` names it in faults, `accept` returns whether its output is valid."""
         self._what = what
         self._command = (sys.executable, *arguments)
         self._faults = faults
@@ -71,7 +68,7 @@ class BackgroundProcess:
         self._thread.start()
 
     def stop(self, timeout_s: float) -> None:
-        """Kill the process and end its thread."""
+        """Kill the process and wait for the thread to end."""
         self._stop.set()
         with self._lock:
             if self._process is not None:
@@ -90,9 +87,9 @@ class BackgroundProcess:
                 self._stop.wait(RESTART_S)
 
     def _run(self) -> bytes | None:
-        """Run the process until it ends; return its output, or None if it can't be started or is stopping."""
+        """Run the process until it ends; return its output, or None if it could not be started."""
         its_end, our_end = os.pipe()
-        with os.fdopen(our_end, "wb"):  # the process ends with the controller, which closes this end
+        with os.fdopen(our_end, "wb"):  # closed if the controller exits, which ends the process
             try:
                 process = self._start_process(its_end)
             finally:
@@ -123,7 +120,7 @@ class BackgroundProcess:
 
 
 class FaultFound(msgspec.Struct, frozen=True, kw_only=True):
-    """The first fault of a journal, as in `JournalFault`."""
+    """The first fault found in a journal, with the fields of `JournalFault`."""
 
     code: str
     where: str
@@ -132,7 +129,7 @@ class FaultFound(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Verification(msgspec.Struct, frozen=True, kw_only=True):
-    """The result of the process: the counts of a valid journal, or the journal's fault."""
+    """A verification's result: the counts of a valid journal, or the journal's first fault."""
 
     verified: Verified | None = None
     fault: FaultFound | None = None
@@ -149,7 +146,7 @@ def verify(journal: Path) -> Verification:
 
 
 def main(journal: str) -> None:
-    """Verify at the lowest priority, and write the result."""
+    """Verify this journal at the lowest priority, and write the result to standard output."""
     lower_priority()
     sys.stdout.buffer.write(msgspec.json.encode(verify(Path(journal))) + b"\n")
 
@@ -162,7 +159,7 @@ class Verifier:
     """One verification of the whole journal in the background."""
 
     def __init__(self, journal: Path, faults: ActiveFaults, *, done: Callable[[Verified], None]) -> None:
-        """Prepare the verification; `done` is called if the journal is valid, else its fault locks play."""
+        """Prepare the verification; `done` is called with the counts if the journal is valid."""
         self._journal = journal
         self._faults = faults
         self._done = done
@@ -189,24 +186,24 @@ class Verifier:
 PRUNED_BY = "retention"
 """The `by` of the journal's row that records a deletion."""
 CHECK_EVERY_US = 3_600_000_000
-"""One hour: contents are kept at most an hour too long, and a check takes only milliseconds."""
+"""The interval between checks for expired contents; a check takes milliseconds."""
 DAY_US = 86_400_000_000
 
 
 class Retention:
-    """Drops the journal's expired contents; their digests are kept, so that the chain can be verified."""
+    """Drops the journal's expired contents, and keeps their digests for the verification of the chain."""
 
     def __init__(self, journal: Journal, settings: RetentionSettings, wall: Callable[[], WallTime]) -> None:
-        """Set up the retention; the first call of `drop_expired` checks at once."""
+        """Use these settings; the first call of `drop_expired` checks at once."""
         self._journal = journal
         self._settings = settings
         self._wall = wall
         self._due_us = 0
 
     def drop_expired(self, now_us: int) -> None:
-        """Drop expired contents, at most once an hour of monotonic time `now_us`.
+        """Drop expired contents, at most once an hour; `now_us` is monotonic time.
 
-        Nothing is dropped while the wall clock is not synchronized, because it may be ahead.
+        Nothing is dropped while the wall clock is not synchronized, because the clock may be ahead.
         """
         settings, wall = self._settings, self._wall()
         if now_us < self._due_us or settings.keeps_all or not wall.synced:
@@ -222,7 +219,7 @@ class Retention:
                 evidence_before_us=evidence_before_us, bodies_before_us=bodies_before_us, by=PRUNED_BY
             )
         except JournalFault as fault:
-            log(ERROR, f"{fault}; dropping expired contents will be retried in an hour")
+            log(ERROR, f"{fault}; expired contents were not dropped, the next attempt is in an hour")
             return
         log(INFO, f"{self._journal.place.journal}: dropping expired contents")
 

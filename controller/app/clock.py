@@ -1,7 +1,7 @@
 """The clocks of a live table: the monotonic clock for all decisions, and the wall clock only for labels.
 
-Only this module reads these clocks; other modules receive the time. `requests.py` reads a third clock, the
-time since boot, for the expiry of sign-in tokens.
+Other modules receive the time from this one. The exception is `requests.py`, which reads the time since boot
+for the expiry of sign-in tokens.
 """
 
 import ctypes
@@ -13,9 +13,9 @@ from typing import NamedTuple, Protocol
 from controller.journal.chain import WallTime
 
 _TIME_ERROR = 5
-"""What adjtimex returns while the kernel's clock is not synchronized (adjtimex(2))."""
+"""The return value of adjtimex(2) while the kernel's clock is not synchronized."""
 _TIMEX_BYTES = 256
-"""More than the size of the kernel's `struct timex`; if all bytes are zero, the call only reads."""
+"""A buffer larger than the kernel's `struct timex`; if all its bytes are zero, the call only reads."""
 _adjtimex = ctypes.CDLL(None).adjtimex
 
 
@@ -26,18 +26,18 @@ class Clock(Protocol):
         """Return the time."""
 
     def reach(self, now_us: int) -> None:
-        """Advance to the arrival of a reading, if the time comes from the readings."""
+        """Advance to a reading's arrival, if the clock takes its time from the readings."""
 
 
 class MonotonicClock:
-    """The machine's own monotonic clock."""
+    """The machine's monotonic clock."""
 
     def now_us(self) -> int:
         """Return the time since the machine started."""
         return time.monotonic_ns() // 1000
 
     def reach(self, now_us: int) -> None:
-        """Do nothing: this clock runs by itself."""
+        """Do nothing; the machine advances this clock."""
 
 
 class DataClock:
@@ -47,16 +47,16 @@ class DataClock:
         self._now_us = 0
 
     def now_us(self) -> int:
-        """Return the latest arrival."""
+        """Return the time of the latest arrival."""
         return self._now_us
 
     def reach(self, now_us: int) -> None:
-        """Advance to this arrival; the time never goes back."""
+        """Advance to this arrival, unless it precedes the current time."""
         self._now_us = max(self._now_us, now_us)
 
 
 def system_wall() -> WallTime:
-    """Return the wall time, and whether the kernel reports it as synchronized."""
+    """Return the wall time and whether the kernel reports its clock as synchronized."""
     state = int(_adjtimex(ctypes.create_string_buffer(_TIMEX_BYTES)))
     return WallTime(time.time_ns() // 1000, 0 <= state < _TIME_ERROR)
 
@@ -69,14 +69,14 @@ def iso(wall_us: int) -> str:
 
 
 class ClockStep(NamedTuple):
-    """A change of the wall clock: by how much, and whether it was the first synchronization."""
+    """A change of the wall clock: its amount, and whether it was the first synchronization."""
 
     by_us: int
     first_sync: bool
 
 
 class WallWatch:
-    """Detects when the wall clock is set, by comparing it with the monotonic clock."""
+    """Detects steps of the wall clock by comparison with the monotonic clock."""
 
     def __init__(
         self, wall: Callable[[], WallTime], monotonic_us: Callable[[], int], tolerance_us: int
@@ -89,7 +89,7 @@ class WallWatch:
         self._offset_us = self._offset()
 
     def step(self) -> ClockStep | None:
-        """Return the step since the last call, if there was one."""
+        """Return the step since the last call, or None."""
         offset_us = self._offset()
         synced_before, self._synced = self._synced, self._wall().synced
         by_us = offset_us - self._offset_us

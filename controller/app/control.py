@@ -1,4 +1,4 @@
-"""The control socket, through which command line tools, screens and settlement use the daemon."""
+"""The server of the control socket, which command line tools, screens and settlement connect to."""
 
 import os
 import select
@@ -54,12 +54,12 @@ from controller.journal.faults import JournalFault
 from drivers.framing import LineSplitter
 
 BACKLOG = 256
-"""Maximum number of connections waiting to be accepted; beyond that, a client's `connect` waits or fails."""
+"""The length of the listen queue; when it is full, a client's `connect` waits or fails."""
 ACCEPT_POLL_S = 0.5
-"""The timeout of each wait for a connection; the accepting thread counts a turn after each."""
+"""The timeout of `accept`; the accepting thread increments its count of turns at least this often."""
 _TOO_MANY_A_SECOND = "this user opens connections too quickly; send all requests over one connection"
 SEND_TIMEOUT_S = 2.0
-"""A client that takes longer than this to read a line is dropped."""
+"""A client that does not read a line within this time is disconnected."""
 
 
 class Control:
@@ -69,7 +69,7 @@ class Control:
         """Bind the socket.
 
         Raises:
-            InUseError: another controller is listening on it.
+            InUseError: another controller is listening on the socket.
             LookupError: one of the groups does not exist.
             OSError: the socket can't be created.
         """
@@ -85,7 +85,7 @@ class Control:
         self._requests = Requests(daemon)
         self._tests = GuidedTests(daemon)
         self.turns = 0
-        """Incremented with each turn of the accepting thread."""
+        """Incremented in each turn of the accepting thread, for the watchdog."""
         for group in groups:
             if group is not None:
                 group_id(group)
@@ -120,7 +120,7 @@ class Control:
             except TimeoutError:
                 continue
             except OSError as error:
-                # Too many open files, or a client that gave up: the next one may succeed.
+                # The client disconnected or too many files are open; a later connection may succeed.
                 if not self._stopping:
                     log(ERROR, f"{self._path}: a connection could not be accepted: {error.strerror}")
                     self._pause.wait(ACCEPT_POLL_S)
@@ -130,7 +130,7 @@ class Control:
                 Thread(target=self._serve, args=(slot,), name="client", daemon=True).start()
 
     def _admit(self, connection: socket.socket) -> ConnectionSlot | None:
-        """Assign a slot to a connection, or refuse it."""
+        """Assign a slot to a connection; refuse or close the connection if that is impossible."""
         connection.settimeout(SEND_TIMEOUT_S)
         now_us = self._daemon.monotonic.now_us()
         try:
@@ -146,7 +146,7 @@ class Control:
         if isinstance(slot, ConnectionSlot):
             return slot
         processes = ", ".join(map(str, slot))
-        message = f"all connections available to this user are in use; stop one of the processes {processes}"
+        message = f"this user has the maximum number of connections; stop one of the processes {processes}"
         self._refuse(connection, message)
         return None
 
@@ -160,12 +160,12 @@ class Control:
             with slot.connection:
                 self._converse(slot)
         except OSError:
-            pass  # The client is gone.
+            pass  # The client disconnected.
         finally:
             self._slots.leave(slot)
 
     def _wait_for_turn(self, slot: ConnectionSlot, bucket: Bucket, cost: float = 1.0) -> bool:
-        """Wait until this client may send its next line; return False if the controller stops meanwhile."""
+        """Wait until this client may send another line; return False if the controller stops first."""
         now_us = self._daemon.monotonic.now_us()
         wait_s = max(bucket.wait_s(now_us, cost), self._lines.wait_s(slot.peer.uid, now_us, cost))
         return not self._pause.wait(wait_s) if wait_s else not self._stopping
@@ -237,10 +237,10 @@ class Control:
                 lines = watcher.take(1.0)
                 if watcher.dropped:
                     connection.sendall(
-                        refusal("too_slow", "lines were missed; reconnect and repeat the request")
+                        refusal("too_slow", "this client was too slow, so lines were missed; reconnect")
                     )
                     return
-                # An empty send would not detect that the client is gone.
+                # An empty send would not detect a disconnected client.
                 if lines:
                     connection.sendall(b"".join(lines))
                 elif _is_disconnected(connection):
@@ -249,7 +249,7 @@ class Control:
             hub.leave(watcher)
 
     def _present_state(self, request: Watch) -> bytes:
-        """Return the lines that a new watcher needs first: the attempt that awaits a ruling, if any."""
+        """Return the line about the attempt that awaits a ruling, if any, for a new watcher."""
         live = self._daemon.live
         awaited = None if live is None else live.core.view.awaited
         return awaited_line(awaited) if awaited is not None and "outcomes" in request.topics else b""
@@ -304,10 +304,10 @@ def _bind(path: Path, group: int | None) -> socket.socket:
 
 
 def _remove_stale(path: Path) -> None:
-    """Remove the socket that a killed controller left behind.
+    """Remove the socket of a controller that was killed.
 
     Raises:
-        InUseError: another controller is listening on it.
+        InUseError: another controller is listening on the socket.
         FileExistsError: the file is not a socket.
     """
     if not path.exists():
@@ -321,7 +321,7 @@ def _remove_stale(path: Path) -> None:
 
 
 def _receive(connection: socket.socket, within_s: float | None) -> bytes | None:
-    """Return the bytes received; None if none arrive within this time, b"" at the end of the connection."""
+    """Return received bytes; None after a timeout, b"" if the client closed the connection."""
     connection.settimeout(within_s)
     try:
         return connection.recv(MAX_LINE)
@@ -330,34 +330,34 @@ def _receive(connection: socket.socket, within_s: float | None) -> bytes | None:
 
 
 def _is_disconnected(connection: socket.socket) -> bool:
-    # With a timeout set, Python waits for the socket even with MSG_DONTWAIT.
+    # If the socket has a timeout, Python waits in `recv` even with MSG_DONTWAIT.
     readable, _, _ = select.select([connection], [], [], 0)
     return bool(readable) and connection.recv(1, socket.MSG_PEEK) == b""
 
 
 FIRST_LINE_TIMEOUT_S = 60.0
-"""How long a client may stay silent after it connects, because it occupies one of a few slots."""
+"""Maximum time from the connection to the first byte; a silent client would occupy one of a few slots."""
 LINE_TIMEOUT_S = 5.0
-"""Maximum time from a line's first byte to its end."""
+"""Maximum time from a line's first byte to its last."""
 
 
 class LineReader:
-    """Splits one client's bytes into lines, and limits the time until each line is complete."""
+    """Splits one client's bytes into lines, and limits the time for each line."""
 
     def __init__(self, now_us: int, limit: int) -> None:
         """Accept lines of at most `limit` bytes."""
         self.waits_for = "the first request"
-        """What must arrive in time; named in the refusal."""
+        """The name, in the refusal, of the data that did not arrive in time."""
         self._lines = LineSplitter(limit)
         self._due_us: int | None = now_us + round(FIRST_LINE_TIMEOUT_S * 1e6)
         self._begun = False
 
     def left_s(self, now_us: int) -> float | None:
-        """Return the remaining time before the client is dropped; None if no limit applies now."""
+        """Return the time left for the client to send data; None if there is no limit now."""
         return None if self._due_us is None else max(0.0, (self._due_us - now_us) / 1e6)
 
     def feed(self, block: bytes, now_us: int) -> list[bytes | None]:
-        """Return each line that these bytes complete; None for a line that was too long."""
+        """Return the lines completed by these bytes; None in place of a line that was too long."""
         lines = [None if line.dropped else line.text for line in self._lines.feed(block)]
         if block.endswith(b"\n"):
             self._begun, self._due_us = False, None

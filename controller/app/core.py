@@ -1,7 +1,7 @@
-"""The core: the thread that owns the engine. It takes readings, advances the time and passes on the effects.
+"""The core: the thread that passes readings and time to the engine, and carries out the engine's effects.
 
-It never waits for the disk or for a watcher. Outcomes go to the journal and are published from there once
-they are durable; lamps are lit at once.
+The core never waits for the disk or for a watcher. It lights lamps at once. It queues outcomes for the
+journal, which publishes them once they are durable.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -40,32 +40,33 @@ from drivers.health import Causes
 BUSY_TICK_S = 0.02
 """Maximum time step while an attempt is in progress or readings arrive.
 
-A reading, a fault or a query about bets ends the step at once; a timer, a waiting reading or a statement to
-settlement ends it when due. The step limits only how old the view, the lamps and the allowed inputs can be.
+A reading, a fault or a query about bets ends the step at once. A timer, a delayed reading or a statement to
+settlement ends the step when due. The step therefore limits only the age of the view, the lamps and the
+allowed inputs.
 """
 MIN_TICK_S = 0.0001
-"""Minimum time step, used when something is due."""
+"""Minimum time step, used when a timer or a statement is overdue."""
 IDLE_TICK_S = 0.25
-"""The time step when idle, and while the data's time stands still, so that nothing can become due."""
+"""Maximum time step when idle; also the step while data time does not advance."""
 BUSY_US = 600_000
-"""A call may be held for up to this long after the last reading."""
+"""The core counts as busy for this long after the last reading, because a call may be held that long."""
 ALLOWED_US = 20_000
-"""How often to update the allowed inputs, which also change with time, as when the dice come to rest."""
+"""The interval between updates of the allowed inputs, which change with time as the dice come to rest."""
 ALLOWED_IDLE_US = 200_000
-"""The same interval when idle; the allowed inputs then rarely change with time."""
+"""The interval between updates of the allowed inputs when idle."""
 _WITHOUT_OUTCOME = (Input, Card)
-"""Readings that may change the state without an outcome: a seat taken or left, a card for the button."""
+"""Readings that can change the state without an outcome, such as a seat taken or a card for the button."""
 NUDGE = b'{"table":"changed"}\n'
 _encode = msgspec.json.Encoder().encode
 
 
 def awaited_line(awaited: Awaited | None) -> bytes:
-    """Return the line for watchers about the attempt that awaits a ruling; null if there is none."""
+    """Return the watchers' line about the attempt that awaits a ruling, or about its absence (null)."""
     return b'{"awaited":%s}\n' % _encode(awaited)
 
 
 class Core:
-    """Owns the engine from start to stop."""
+    """The owner of the engine from start to stop."""
 
     def __init__(
         self,
@@ -93,21 +94,23 @@ class Core:
         `causes` are the faults that each device can report, with their remedies. The callbacks must return
         at once:
 
-        - `failed`: the core stopped because of a defect;
+        - `failed`: the core stopped because of a bug;
         - `lit`: a lamp changed;
-        - `betting`: called in every turn, with the betting state and the table's time;
-        - `betting_due_us`: when `betting` is due next, given the maximum lateness (us); None if it is not;
-        - `awaiting`: the attempt that awaits a ruling has changed, or there is none; not in test mode;
-        - `late_confirmed`: a wager made with the dice out was confirmed; called with the confirmation's row;
+        - `betting`: called in every turn with the betting state and the table's time;
+        - `betting_due_us`: returns the time of the next statement about betting, given the maximum lateness
+          in us; None if no statement is due;
+        - `awaiting`: a different attempt awaits a ruling, or none does; not called in test mode;
+        - `late_confirmed`: staff confirmed a wager made with the dice out; called with the wager's id and the
+          confirmation's row;
         - `play_requested`: settlement requested Play; called with the request's time once no fold can
-          precede it.
+          precede the request.
         """
         self.devices = Devices(setup, faults, causes)
         self.lamps = Lamps(hub, lit)
         self.turns = 0
-        """Incremented with each turn of the thread."""
+        """Incremented in each turn of the thread, for the watchdog."""
         self.why_locked: Callable[[], str | None] = lambda: None
-        """Returns why the table can't be unlocked now; None if it can."""
+        """Returns the reason why the table can't be unlocked now, or None."""
         self._setup = setup
         self._journal = journal
         self._inlet = inlet
@@ -163,7 +166,7 @@ class Core:
         self._thread.start()
 
     def stop(self, timeout_s: float) -> bool:
-        """Process the queue, wait until a held call is made, and stop; return False on a timeout."""
+        """Process the queue, make any held call, and stop; return False on a timeout."""
         self._stop.set()
         self._inlet.wake()
         self._thread.join(timeout_s)
@@ -196,7 +199,6 @@ class Core:
 
     @property
     def _testing(self) -> bool:
-        """Whether the session is in test mode."""
         return self._segment.session.testing
 
     def enter(self, entered: Input) -> PendingInput | None:
@@ -212,8 +214,10 @@ class Core:
         self._answers.record(entered, refused, allowed, answer)
 
     def _journal_confirmation(self, entered: Input) -> None:
-        """Journal who confirmed a wager made with the dice out; the confirmation is valid only if this row is
-        in time (C34-MK-1b)."""
+        """Journal the confirmation of a wager made with the dice out.
+
+        The confirmation is valid only if its row is in time (C34-MK-1b).
+        """
         fields = {
             "wager": entered.what,
             "by": entered.by,
@@ -237,13 +241,13 @@ class Core:
             while not self._stop.is_set():
                 self.turn(self._tick_s())
             self.drain()
-        except Exception as error:  # noqa: BLE001 - whatever stops the core must be reported
+        except Exception as error:  # noqa: BLE001 - every error that stops the core must be reported
             self._faults.report(Fault("core_failed", "core", f"{type(error).__name__}: {error}"))
             self.lamps.set("lock", "locked")
             self._failed()
 
     def turn(self, timeout_s: float) -> bool:
-        """Process the next reading, or only the time after a timeout; return whether a reading arrived."""
+        """Process the next reading, or advance the time after a timeout; return whether a reading arrived."""
         taken = self._inlet.take(timeout_s)
         self._turn(taken)
         return taken.reading is not None
@@ -263,13 +267,13 @@ class Core:
         self._note_faults()
         self._lock_on_fault()
         if self._awaited is not None:
-            self._note_awaited()  # The allowed rulings also change with time, as dice come to rest.
+            self._note_awaited()  # The allowed rulings change with time, as the dice come to rest.
         self._note_betting(self._current_betting, self._now_us)
         self._note_allowed()
 
     @property
     def _current_betting(self) -> Betting:
-        """Which bets are accepted now, and until when that is certain."""
+        """The bets accepted now, and the time up to which this is certain."""
         session = self._segment.session
         plays = self._state.table == "open" and self._state.lock == "unlocked"
         takes: Takes | None = None
@@ -282,7 +286,7 @@ class Core:
         return Betting(takes, self._first.round, self._first.seq - 1, session.certain_us, out, folded)
 
     def drain(self) -> None:
-        """Process all queued readings, and wait until a held call is made."""
+        """Process all queued readings, make any held call, and end the recording."""
         rules = self._setup.ruleset
         attempts = rules.throw or rules.spin or rules.deal
         hold_ms = attempts.call_hold_ms if attempts else 0.0
@@ -297,11 +301,11 @@ class Core:
         self._note_faults()
 
     def _end_recording(self) -> None:
-        """End the recording: complete, or cut off if an attempt is in progress or the core has halted."""
+        """End the recording; mark it as cut off if an attempt is in progress or the core has halted."""
         if self._halted:
             self._segment.cut()
         elif self._attempts.undecided_before(self._first):
-            # Time has advanced since the last reading; this reading makes a replay advance as far.
+            # Time has advanced since the last reading. This reading makes a replay advance to the same time.
             now_us = self._now_us
             stopped = Switch(t=now_us, dev=CONTROLLER, name="stopped", open=False, arrived=now_us)
             self._process(self._segment.feed(stopped))
@@ -322,12 +326,12 @@ class Core:
 
     @property
     def _busy(self) -> bool:
-        """Whether an attempt is in progress, or a reading arrived so recently that a call may be held."""
+        """Whether an attempt is in progress, or a reading arrived recently enough for a held call."""
         return self._attempt_open or self._now_us - self._last_reading_us < BUSY_US
 
     @property
     def _betting(self) -> bool:
-        """Whether bets are open: never at a table that is closed, locked or in test mode."""
+        """Whether bets are open, which requires a table that is open, unlocked and not in test mode."""
         plays = self._state.table == "open" and self._state.lock == "unlocked" and not self._testing
         return plays and not self._bets_closed
 
@@ -366,9 +370,9 @@ class Core:
         self._process(self._segment.feed(reading))
 
     def _check_unlock(self, entered: Input) -> Input:
-        """Return the input; a person's `unlock` before the self-test has passed is changed to NOT_READY.
+        """Return the input; if a person enters `unlock` before the self-test passes, mark it NOT_READY.
 
-        The session then refuses the input, which is recorded as changed, because a replay has no self-test.
+        The session refuses the marked input. The mark is recorded, because a replay has no self-test.
         """
         by_person = entered.name == "unlock" and entered.dev != CONTROLLER
         if not by_person or self._state.lock == "unlocked" or self._testing:
@@ -416,7 +420,7 @@ class Core:
         self._note_awaited()
 
     def _note_awaited(self) -> None:
-        """Update the lamp and notify the watchers if the attempt that awaits a ruling has changed."""
+        """Update the lamp and the watchers if a different attempt awaits a ruling."""
         awaited = self._segment.session.awaited() or self._cut_off.awaited
         if awaited != self._awaited:
             self._awaited = awaited
@@ -425,7 +429,7 @@ class Core:
             self._awaiting(None if self._testing else awaited)
 
     def _note_allowed(self) -> None:
-        """Update the allowed inputs, and notify the screens if they or anything else has changed."""
+        """Update the allowed inputs, and notify the screens of any change."""
         hold_ends_us = self._segment.session.hold_ends_us
         if hold_ends_us != self._hold_ends_us:
             self._hold_ends_us = hold_ends_us
@@ -447,7 +451,7 @@ class Core:
             self._halt(fault)
 
     def _note_begun(self, first: First) -> None:
-        """Journal an attempt that began without an outcome, so that it counts as cut off after a restart."""
+        """Journal the beginning of an attempt without an outcome; a restart treats the attempt as cut off."""
         before, self._first = self._first, first
         for kind, number in begun_between(before, first):
             try:
@@ -456,7 +460,7 @@ class Core:
                 self._halt(fault)
 
     def _note_state(self) -> None:
-        """Journal a change of state without an outcome, for a restart; not in test mode."""
+        """Journal a change of state without an outcome, for a restart; do nothing in test mode."""
         if not self._unsettled or self._testing or self._halted:
             return
         state = self._segment.session.state()
@@ -465,7 +469,7 @@ class Core:
             self._append((), self._segment)
 
     def _halt(self, fault: JournalFault) -> None:
-        """Stop judging, because outcomes can't be journaled and so can't be published."""
+        """Stop judging, because outcomes can't be journaled and therefore can't be published."""
         self._halted = True
         self._faults.report(Fault("core_halted", fault.where, f"{fault.code}: {fault.found}"))
         self.lamps.set("lock", "locked")
@@ -512,7 +516,7 @@ class Core:
             self.lamps.set("fault", present[0].code if present else "none")
 
     def note(self, name: str, data: Mapping[str, object]) -> Ticket | None:
-        """Journal an event; return None if a fault prevents it, which is reported."""
+        """Journal an event; if the journal fails, halt the core and return None."""
         try:
             return self._journal.note(name, data)
         except JournalFault as fault:
@@ -520,10 +524,7 @@ class Core:
             return None
 
     def note_if_room(self, name: str, data: Mapping[str, object]) -> bool:
-        """Journal an event caused by outsiders, if there is queue space that is not reserved for play.
-
-        Return False if there is none.
-        """
+        """Journal an event caused by clients; return False if the queue has room only for play's rows."""
         try:
             self._journal.note(name, data, outside=True)
         except JournalFault as fault:
@@ -545,8 +546,8 @@ class Core:
     def _void_pending(self, entered: Input | None, t_us: int) -> None:
         """Void the attempts that were cut off, on a person's ruling or because play continues.
 
-        The outcomes' time is `t_us`, when the ruling was entered or play was seen to continue, or the last
-        outcome's time if that is later.
+        `t_us` is the time of the ruling, or of the reading that shows play. The outcomes have this time, or
+        the last outcome's time if that is later.
         """
         self._process(self._segment.end())
         t_us = max(t_us, self._last_outcome_us)
@@ -565,7 +566,7 @@ class Core:
             self._segment = self._recordings.next(self._state, self._first, self._segment)
 
     def _is_idle(self, now_us: int) -> bool:
-        """Return whether a new recording can start now: no later reading depends on an earlier one."""
+        """Return whether a new recording can start, since no later reading depends on earlier ones."""
         busy = self._attempt_open or self._bets_closed or self._testing or self._lock_requested
         quiet = (
             now_us - self._last_activity_us > self._recordings.rotation.quiet_us

@@ -1,6 +1,6 @@
-"""The daemon: it creates the parts of a table, supervises them, and stops them in order.
+"""The daemon, which creates the parts of a table, supervises them, and stops them in order.
 
-If a disk or a device fails, the daemon keeps running. The lamp and the status show the fault, and the table
+The daemon keeps running if a disk or a device fails. The lamp and the status show the fault, and the table
 is locked if the fault locks play.
 """
 
@@ -64,31 +64,31 @@ _NAMES_OF_PARTS = {
     "table": "the table's file",
 }
 DUTY_INTERVAL_S = 0.5
-"""How often the daemon runs its duties."""
+"""The interval between runs of the daemon's duties."""
 REOPEN_S = 5.0
-"""How often opening the journal is retried."""
+"""The interval between attempts to open the journal."""
 STEP_US = 60_000_000
-"""If the wall clock is set by this much or more, the table is locked until a person approves the new time;
-the clock's first synchronization is exempt."""
+"""The smallest step of the wall clock that locks the table until a person approves the new time. The clock's
+first synchronization does not lock the table."""
 MAX_DECISION_WAIT_S = 10.0
-"""Maximum wait after the end of standard input: longer than a throw of the dice plus the hold of a call."""
+"""Maximum wait after the end of standard input; longer than a throw of the dice plus the hold of a call."""
 MIN_DECISION_WAIT_S = 1.0
-"""Minimum such wait: until then, queued readings may still begin an attempt."""
+"""Minimum wait after the end of standard input, during which queued readings may begin an attempt."""
 OVERFLOW_CLEARS_S = 30.0
 PROGRESS_S = 2.0
-"""How often a long verification reports its progress during startup."""
+"""The interval between progress reports of a verification during startup."""
 _encode = msgspec.json.Encoder().encode
 
 Draw = Callable[[Path, int], Drawn]
-"""Returns the drawing of the attempt with this number in a journal, and the pictures taken of it."""
+"""Returns the drawing and the pictures of an attempt, given the journal and the attempt's number."""
 
 
 class InUseError(Exception):
-    """Another controller uses the journal or the socket; the message names it, and says what to do."""
+    """Another controller uses the journal or the socket that the message names."""
 
 
 class Daemon:
-    """One table's daemon, from start to stop; `run` is for the main thread."""
+    """One table's daemon, from start to stop; `run` must be called in the main thread."""
 
     def __init__(
         self,
@@ -103,13 +103,14 @@ class Daemon:
         random_fraction: RandomFraction = lambda: 0.5,
         draw: Draw = lambda _journal, _number: Drawn(),
     ) -> None:
-        """Prepare; nothing is opened yet.
+        """Create the parts without opening the journal.
 
-        `sources` create the sources of readings. `clock` is the table's clock, by default the machine's or
-        (with data time) the readings'. `engine` creates the settlement engine in this process,
-        `random_fraction` (0 up to 1) spreads publishing's retries, `draw` creates the drawings for screens.
+        `sources` create the sources of readings. `clock` is the table's clock; its default is the machine's
+        clock or, with data time, the readings' clock. `engine` creates a settlement engine in this process.
+        `random_fraction` returns a number from 0 to below 1 that spreads publishing's retries. `draw` creates
+        the drawings for screens.
 
-        Raises UnfitSettings if the table's `publish:` section can't be applied here.
+        Raises UnfitSettings if the table's `publish:` section can't be applied on this machine.
         """
         self.options = options
         self.draw = draw
@@ -142,7 +143,7 @@ class Daemon:
         self._behind_us = 0
         self._release_check: ReleaseCheck | None = None
         self._steps = 0
-        """How many steps of the wall clock have not been approved."""
+        """The number of steps of the wall clock that await approval."""
         self.publishing = Publishing(
             settings,
             options.journal,
@@ -158,7 +159,7 @@ class Daemon:
     def open(self) -> None:
         """Open the journal and restore the table, without starting threads.
 
-        A journal that can't be opened is a fault; opening is retried every 5 s.
+        If the journal can't be opened, report a fault; `run_duties` retries every 5 s.
 
         Raises:
             InUseError: another controller uses the journal.
@@ -185,13 +186,13 @@ class Daemon:
             if fault.code == "journal_in_use":
                 raise InUseError(str(fault)) from fault
             found = journal_fault(fault)
-            # A fault that recurs at each retry is reported only once.
+            # Report a fault that recurs at each retry only once.
             if found.code not in {active.code for active in self.faults.present}:
                 self.faults.clear_duty("opening")
                 self.faults.report(found, "opening")
             self._reopen_at_us = self.monotonic.now_us() + round(REOPEN_S * 1e6)
             return
-        # Other threads may unlock the table as soon as it is live, so the faults that lock it come first.
+        # Other threads may unlock the table once `live` is set, so report the faults that lock it first.
         self._check_identity(live)
         self._check_release()
         self._check_clock_against_journal(live)
@@ -204,7 +205,7 @@ class Daemon:
         )
 
     def begin(self) -> None:
-        """Start the threads, once the journal is open."""
+        """Start the threads if the journal is open and they are not running yet."""
         if self.live is not None and not self._begun:
             self._begun = True
             self.live.begin(self._watchdog)
@@ -215,7 +216,7 @@ class Daemon:
                 self._watchdog.watch(source.name, partial(getattr, source, "turns"))
 
     def run(self) -> None:
-        """Start, and run the daemon's duties until it is stopped."""
+        """Start the table, and run the daemon's duties until `stop` is called."""
         if self.hardware is not None:
             self.hardware.power_on()
         self.begin()
@@ -249,14 +250,14 @@ class Daemon:
             self._notifier.notify(WATCHDOG, f"STATUS={self.headline()}")
 
     def input_ended(self) -> None:
-        """Handle the end of standard input: stop once the attempt in progress is decided."""
+        """Stop the table once the attempt in progress is decided, because standard input has ended."""
         log(NOTICE, "standard input has ended; the table stops once the attempt in progress is decided")
         if isinstance(self.clock, DataClock):
             self.clock.reach(self.clock.now_us() + round(MAX_DECISION_WAIT_S * 1e6))
         self._input_ended_us = self.monotonic.now_us()
 
     def stop(self, code: int = service.STOPPED) -> None:
-        """Request that the daemon end with this exit code; for any thread or signal handler."""
+        """Make `run` return, and set the exit code; may be called from any thread or signal handler."""
         if code != service.STOPPED:
             self.exit_code = code
         self._stop.set()
@@ -277,7 +278,7 @@ class Daemon:
     # --- for the control socket ---
 
     def watch_over(self, name: str, turns: Callable[[], int]) -> None:
-        """Add a thread to the watchdog; `turns` returns a count that increases while it is alive."""
+        """Add a thread to the watchdog; `turns` returns a count that increases while the thread is alive."""
         self._watchdog.watch(name, turns)
 
     def headline(self) -> str:
@@ -298,7 +299,7 @@ class Daemon:
         return f"table {view.state.table}, {view.state.lock}{waits}"
 
     def why_locked(self) -> str | None:
-        """Return why the table can't be unlocked now; None if a person may unlock it."""
+        """Return the reason why the table can't be unlocked now; None if a person may unlock it."""
         if self.live is None:
             return self.headline()
         return self.live.why_locked()
@@ -312,7 +313,7 @@ class Daemon:
         self.faults.clear("identity_changed")
 
     def accept_journal(self, by: str, who: str, reason: str) -> None:
-        """Accept an older journal on a person's decision; it is opened the next time the duties run."""
+        """Accept an older journal on a person's decision; the next run of the duties opens it."""
         self._accept = Acceptance(by=by, who=who, reason=reason)
         self._reopen_at_us = 0
 
@@ -328,7 +329,7 @@ class Daemon:
 
     @property
     def _is_idle(self) -> bool:
-        """Whether no reading waits for the core, and no attempt is in progress."""
+        """Whether the core has no reading to process and no attempt is in progress."""
         return self.live is None or not (self.inlet.waiting or self.live.core.view.in_flight)
 
     # --- parts ---
@@ -342,7 +343,7 @@ class Daemon:
         self.begin()
 
     def _report_progress(self, rows: int, of: int) -> None:
-        """Extend systemd's start timeout while the journal is being verified."""
+        """Extend systemd's start timeout during the verification of the journal."""
         now_us = self.monotonic.now_us()
         if now_us >= self._progress_due_us:
             self._progress_due_us = now_us + round(PROGRESS_S * 1e6)
@@ -376,7 +377,7 @@ class Daemon:
         assert self.key is not None
         self.approved = read_approved(self.options.approved, self.key)
         if self.approved is None and live.journal.recovered.session == 1:
-            # If it can't be stored, the table stays locked until a person approves the identity.
+            # If the approval can't be stored, the table stays locked until a person approves the identity.
             with suppress(OSError):
                 self.approve_identity("controller", "the first start")
         before = self.approved

@@ -1,7 +1,7 @@
 """The types of hardware that a table's file may name, and the devices created from the file.
 
-`controller.settings` must not import drivers, so this module passes it what it needs to know about each type,
-from the registry of `drivers` and from the type's port.
+`controller.settings` must not import drivers. This module therefore passes it each type's settings, checks
+and claims, from the registry of `drivers`.
 """
 
 import os
@@ -26,23 +26,23 @@ from drivers.registry import DEVICE_MODULES, device_type
 
 @dataclass(frozen=True)
 class Kind(DeviceKind):
-    """One type of hardware; with `here`, its settings are also checked against this machine."""
+    """One type of hardware; with `here`, settings are also checked against this machine."""
 
     name: str
     here: bool
 
     @cached_property
     def family(self) -> DeviceType:
-        """The type, as its family of devices defines it."""
+        """The type's definition in the registry of `drivers`."""
         return device_type(self.name)
 
     @property
     def settings(self) -> type:
-        """The dataclass of its settings."""
+        """The dataclass of the type's settings."""
         return self.family.settings
 
     def reported_devices(self, name: str, settings: object) -> Iterable[ReportedDevice]:
-        """Return the devices of the table whose readings a device with this name sends."""
+        """Return the devices of the table for which a device with this name sends readings."""
         return self.family.reported_devices(name, settings)
 
     def claims(self, settings: object) -> Iterator[Claim]:
@@ -58,7 +58,7 @@ class Kind(DeviceKind):
         yield from self.family.claims(settings)
 
     def mistakes(self, settings: object, folder: Path) -> Iterator[DeviceMistake]:
-        """Yield the mistakes: a port name that may come to mean another port, no library, or a wrong key."""
+        """Yield the mistakes: a port name that is not permanent, a missing library or an invalid key."""
         address = self.family.address(settings)
         if isinstance(address, StreamAddress):
             yield from _port_mistakes(address.name)
@@ -107,7 +107,10 @@ def _port_mistakes(port: str) -> Iterator[DeviceMistake]:
 def _key_mistakes(settings: Keyed, folder: Path, *, here: bool) -> Iterator[DeviceMistake]:
     if settings.key and settings.key_file:
         yield DeviceMistake(
-            ("key_file",), "`key` as well", "only one of them", "keep the key in the file, and delete `key`"
+            ("key_file",),
+            "both `key` and `key_file`",
+            "only `key_file`",
+            "keep the key in the file, and delete `key`",
         )
     elif settings.key_file and here:
         try:
@@ -119,7 +122,7 @@ def _key_mistakes(settings: Keyed, folder: Path, *, here: bool) -> Iterator[Devi
 def load_with_hardware(name: str) -> TableSettings:
     """Return a table's settings, including those of its hardware.
 
-    Raises SettingsError with every mistake, including what this machine lacks.
+    Raises SettingsError with every mistake, including files and libraries missing on this machine.
     """
     settings = load_table(name, kinds=Kinds(here=True))
     folder = config_file("tables", name).parent
@@ -141,9 +144,9 @@ def hardware_of(
 ) -> Hardware:
     """Return a table's devices with their links, not started yet.
 
-    `now_us` is the clock of their readings; with GPIO lines, it must be the machine's monotonic clock.
-    `station` creates a station other than the default. `quiet` devices light no lamp and sound no buzzer. A
-    reading that a device is not set up to send is reported to `faults`.
+    `now_us` is the clock of the readings; with GPIO lines, it must be the machine's monotonic clock.
+    `station` replaces the default station. `quiet` devices light no lamp and sound no buzzer. A reading that
+    a device is not set up to send is reported to `faults`.
     """
     typed = {name: device for name, device in settings.devices.items() if device.settings is not None}
     types = {name: device_type(device.type) for name, device in typed.items()}
@@ -165,7 +168,7 @@ def hardware_of(
 
 
 def _reads_of(settings: TableSettings, types: Mapping[str, DeviceType]) -> Mapping[str, frozenset[str]]:
-    """Return the kinds of readings that each device may send, by the file and by the hardware's settings."""
+    """Return the kinds of readings that the table's file and the hardware's settings allow each device."""
     reads = {name: frozenset[str](device.reads) for name, device in settings.devices.items()}
     for name, type_ in types.items():
         for reported in type_.reported_devices(name, settings.devices[name].settings):
@@ -174,14 +177,14 @@ def _reads_of(settings: TableSettings, types: Mapping[str, DeviceType]) -> Mappi
 
 
 def _random_fraction() -> float:
-    """Return a random number from 0 to just below 1; it spreads the ports' retries and affects no outcome."""
+    """Return a number from 0 to below 1 that spreads the ports' retries; it affects no outcome."""
     return int.from_bytes(os.urandom(4)) / 2**32
 
 
 def _joined(name: str, devices: Mapping[str, DeclaredDevice], folder: Path) -> DeclaredDevice:
-    """Return a device with its key, and with the file's settings for the devices whose readings it sends."""
+    """Return a device with its key and with the settings of the devices for which it sends readings."""
     device = devices[name]
-    settings: Any = device.settings  # each kind has its own
+    settings: Any = device.settings  # a dataclass that depends on the type
     if settings is None:
         return device
     if isinstance(settings, Keyed) and settings.key_file:

@@ -1,4 +1,4 @@
-"""The devices' state, from their reports: up or down, rates, late readings, open switches, stuck buttons."""
+"""The devices' state, from their readings: up or down, rates, late readings, open switches, stuck buttons."""
 
 import re
 from collections.abc import Mapping
@@ -23,35 +23,35 @@ from drivers.health import DEVICE_FAULTS, Causes
 
 RATE_WINDOW_US = 5_000_000
 MAX_LATE = 5
-"""This many late readings, each within a minute of the one before, constitute a fault; fewer may be due to a
-brief peak in load."""
+"""The number of late readings, each within a minute of the previous one, that is a fault; a peak in load may
+cause fewer."""
 LATE_CLEARS_US = 60_000_000
-"""The fault ends once the device has sent no late reading for this long."""
+"""The time without a late reading after which the fault ends."""
 
 
 STARTING = "starting"
-"""The code that every device reports just after its port has opened; not a fault."""
+"""The code that every device reports after its port has opened; not a fault."""
 
 
 SWITCHES_WITHIN_US = 10_000_000
-"""A board reports each switch once its clock is synchronized, about 1 s after it comes up (NODE-LINK)."""
+"""Maximum time from a board's connection to the reports of its switches; typically 1 s (NODE-LINK)."""
 
 
 class DeviceActivity(NamedTuple):
-    """One device's last health report, how many readings it has sent, and when it sent the last one."""
+    """One device's last health report and the counts of its readings."""
 
     up: bool
     says: str
     readings: int = 0
     last_us: int = 0
     trouble: str = ""
-    """The code of its last fault, which may have ended."""
+    """The code of the device's last fault, which may have ended."""
     per_s: float = 0.0
-    """Readings per second, over the last window in which it sent any."""
+    """Readings per second in the last complete window."""
     counted_us: int = 0
     counted: int = 0
     since_us: int = 0
-    """When it last came up or went down."""
+    """The time at which the device last came up or went down."""
 
 
 _NO_DEVICES = frozenset({"controller", "control", "settlement"})
@@ -61,12 +61,12 @@ NEVER = DeviceActivity(up=False, says="no data received yet")
 
 
 class Devices:
-    """The state of all devices; written by the core's thread, read by others."""
+    """The state of all devices; the core's thread writes it, other threads may read it."""
 
     def __init__(
         self, setup: Setup, faults: ActiveFaults, causes: Mapping[str, Causes] = MappingProxyType({})
     ) -> None:
-        """Start without reports; a fault that a device reports becomes an active fault.
+        """Start without reports; faults that devices report are added to `faults`.
 
         `causes` maps each device to the faults that its type can report, with their remedies.
         """
@@ -76,7 +76,7 @@ class Devices:
         self._seen: dict[str, DeviceActivity] = {}
         self._open: dict[tuple[str, str], bool] = {}
         self._late: dict[str, tuple[int, int]] = {}
-        """By device: how many late readings count towards the fault, and when the last one arrived."""
+        """The number of late readings and the time of the last one, by device."""
         self._buttons = Buttons(faults)
 
     def note(self, reading: AnyReading) -> None:
@@ -108,7 +108,7 @@ class Devices:
             self._faults.clear("switch_open", duty)
 
     def note_late(self, reading: Reading, behind_us: int, now_us: int) -> None:
-        """Record a reading that came too late to count."""
+        """Record a reading that arrived too late to count."""
         count, _ = self._late.get(reading.dev, (0, 0))
         self._late[reading.dev] = count + 1, now_us
         if count + 1 >= MAX_LATE:
@@ -116,7 +116,7 @@ class Devices:
             self._faults.report(Fault("readings_late", reading.dev, found), f"late {reading.dev}")
 
     def expire(self, now_us: int) -> None:
-        """End the faults for late readings and stuck buttons that have not recurred for a while."""
+        """Clear the faults for late readings and stuck buttons that have not recurred."""
         self._buttons.expire(now_us)
         for dev, (_, last_us) in tuple(self._late.items()):
             if now_us - last_us > LATE_CLEARS_US:
@@ -126,7 +126,7 @@ class Devices:
     def _updated(self, seen: DeviceActivity, reading: DeviceUp | DeviceDown | DeviceFault) -> DeviceActivity:
         message = f"{kind_of(reading)}: {reading.reason}" if reading.reason else kind_of(reading)
         if isinstance(reading, DeviceUp):
-            # A failed part is cleared only by a restart of the device, which is down in between.
+            # Only a restart of the device, during which it is down, clears the fault of a failed part.
             self._faults.clear_duty(reading.dev, but=() if not seen.up else (FAILED_PART,))
             return seen._replace(up=True, says=message)
         code = str(reading.code)
@@ -141,7 +141,7 @@ class Devices:
 
     @property
     def seen(self) -> dict[str, DeviceActivity]:
-        """The devices that have reported so far, by name."""
+        """The devices that have reported, by name."""
         return self._seen.copy()
 
     def missing(self, required: frozenset[str]) -> dict[str, str]:
@@ -152,10 +152,10 @@ class Devices:
     def unreported_switches(
         self, switches: Mapping[str, frozenset[str] | None], now_us: int
     ) -> dict[str, str]:
-        """Return the devices that have not reported all of these switches yet, each with the missing ones.
+        """Return the devices that have not reported all of these switches, with the missing switches.
 
-        For a device whose switches are not known by name (None), one reported switch is enough, or having
-        been up for long enough to report every switch.
+        None means that the names of a device's switches are unknown. Such a device passes once it has
+        reported one switch, or has been up for `SWITCHES_WITHIN_US`.
         """
         reported, seen = self._open.copy(), self.seen
         found: dict[str, str] = {}
@@ -170,7 +170,7 @@ class Devices:
 
     @property
     def open_switches(self) -> tuple[str, ...]:
-        """The locking switches that are open, each with its device."""
+        """The open locking switches, each with its device."""
         opened = self._open.copy()
         return tuple(
             sorted(
@@ -189,12 +189,12 @@ AMOUNTS_TO = {
     "configuration": "device_configuration",
     "rotor_speed": "device_doubtful",
 }
-"""The faults more serious than a missing device, by reported code; `self_test` also matches `self_test_N`."""
+"""The faults more serious than a missing device, by reported code; `self_test` includes `self_test_N`."""
 _NUMBERED = re.compile(r"(?<=^self_test)_[0-9]+$")
 
 
 def _build_fault(code: str, reading: DeviceDown | DeviceFault, causes: Causes) -> Fault | None:
-    """Return the fault that a device's report amounts to, if any, with its specific cause and remedy."""
+    """Return the fault for a device's report, if any, with the specific cause and remedy."""
     amounts_to = AMOUNTS_TO.get(_NUMBERED.sub("", code))
     if amounts_to is None:
         if isinstance(reading, DeviceFault) or code == STARTING:
@@ -219,9 +219,9 @@ def _update_rate(seen: DeviceActivity, now_us: int) -> DeviceActivity:
 
 STUCK_AFTER = 12
 REPEAT_US = 500_000
-"""An input that repeats `STUCK_AFTER` times with shorter pauses than this comes from a stuck button."""
+"""A button is stuck if it sends `STUCK_AFTER` inputs with at most this long between them."""
 FREE_AFTER_US = 10_000_000
-"""The fault ends once the button has been silent for this long."""
+"""The time without an input after which the fault ends."""
 
 
 _encode = msgspec.json.Encoder().encode
@@ -231,17 +231,17 @@ class _Pressed(NamedTuple):
     times: int
     last_us: int
     duty: str
-    """The duty under which a fault of this button is active."""
+    """The duty under which this button's fault is reported."""
 
 
 class Buttons:
-    """Detects stuck buttons of a table's consoles; for the core's thread only."""
+    """Detects stuck buttons of a table's consoles; not thread-safe."""
 
     def __init__(self, faults: ActiveFaults) -> None:
         """Report stuck buttons to `faults`."""
         self._faults = faults
         self._pressed: dict[bytes, _Pressed] = {}
-        """By the whole input except its times, so that several seats' presses do not count as one button."""
+        """The buttons by encoded input without its times, so that each seat has a separate entry."""
 
     def note(self, entered: Input, now_us: int) -> None:
         """Record an input from a console."""
@@ -252,11 +252,11 @@ class Buttons:
         duty = _duty(entered)
         self._pressed[key] = _Pressed(count, now_us, duty)
         if count >= STUCK_AFTER:
-            found = f"{entered.name} sent {count} times without a pause"
+            found = f"input {entered.name} sent {count} times without a pause"
             self._faults.report(Fault("button_stuck", entered.dev, found), duty)
 
     def expire(self, now_us: int) -> None:
-        """End the faults of buttons that have been silent for a while."""
+        """Clear the faults of buttons that have sent nothing for `FREE_AFTER_US`."""
         for key, pressed in tuple(self._pressed.items()):
             if now_us - pressed.last_us > FREE_AFTER_US:
                 del self._pressed[key]

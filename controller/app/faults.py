@@ -1,7 +1,7 @@
-"""The catalogue of all faults, including the journal's and publishing's, and the table's active faults.
+"""The catalogue of all faults, including those of the journal and of publishing, and the active faults.
 
-An entry has a stable code, a description, the likely cause, what to do, when the fault clears, and whether
-play is locked while it is active.
+Each entry has a stable code, a description, the likely cause, the remedy, the condition that clears the
+fault, and whether the fault locks play.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping
@@ -33,28 +33,28 @@ APPROVES: Mapping[str, frozenset[str]] = {
     "device": frozenset({"device_component"}),
     "clock": frozenset({"clock_stepped", "clock_behind"}),
 }
-"""The faults that each approval by a person clears."""
+"""The faults cleared by each kind of approval."""
 
 _APPROVED = "when a member of staff approves it"
 
 _OWN_FAULTS: Mapping[str, FaultKind] = {
     "inlet_overflow": FaultKind(
         "readings were lost: more arrived than the core could process",
-        "a device that sends without pause, or an overloaded machine",
+        "a device that sends continuously, or an overloaded machine",
         "find the device with the highest rate in `tablectl devices`, and stop other programs on the machine",
         "automatically, 30 s after the last loss",
     ),
     "core_failed": FaultKind(
-        "the core stopped because of a bug in the controller",
+        "the core of the controller stopped on an error",
         "a bug in the controller",
         "run `tablectl doctor --bundle FILE` and send the file to the manufacturer; systemd restarts the"
         " service",
         "when the controller restarts",
     ),
     "core_halted": FaultKind(
-        "judging has stopped: outcomes could not be written to the journal",
-        "the journal's fault, which is listed with this one",
-        "fix that fault, then restart the controller",
+        "judging has stopped because outcomes could not be written to the journal",
+        "a fault of the journal, which is listed with this one",
+        "fix the journal's fault, then restart the controller",
         "when the controller restarts",
     ),
     "recording_failed": FaultKind(
@@ -71,56 +71,56 @@ _OWN_FAULTS: Mapping[str, FaultKind] = {
         locks=False,
     ),
     WAITS: FaultKind(
-        "the self-test has not passed since the start",
+        "the self-test has not passed since the controller started",
         "the controller has just started, a device is missing, or a switch is open or not reported yet",
-        "`tablectl status` shows what it is waiting for",
-        "automatically, once all its checks pass",
+        "`tablectl status` lists the checks that have not passed",
+        "automatically, once all checks pass",
     ),
     "device_missing": FaultKind(
-        "a device in the table's file has not come up since the start",
+        "a device in the table's file has not connected since the controller started",
         "the device's cable, power or firmware, or the name of its port in the file",
-        "`tablectl devices` shows each device's last problem and what to do about it",
-        "automatically, once every device is up",
+        "`tablectl devices` shows each device's last fault and the remedy",
+        "automatically, once every device is connected",
     ),
     "device_down": FaultKind(
         "a device is disconnected or silent; attempts that need it go to review",
         "the device's cable, power or program; docs/devices names the cause for each code",
-        "check the device's plug and power; `tablectl devices DEVICE` shows everything known about it",
-        "automatically, once the device is up",
+        "check the device's plug and power; `tablectl devices DEVICE` shows the device's state",
+        "automatically, once the device reconnects",
         locks=False,
     ),
     "reading_not_its_own": FaultKind(
         "a device sent a reading that it is not set up for; the reading was ignored",
-        "another program or board in the device's place, a faulty script, or a kind missing from its `reads`",
-        "check what is connected there; if it is the right device, add the kind to its `reads` in the table's"
-        " file",
+        "a different program or board in the device's place, a faulty script, or a kind missing from `reads`",
+        "check the connected device; if it is the correct one, add the kind to the device's `reads` in the"
+        " table's file",
         "when the device starts again",
         locks=False,
     ),
     "readings_late": FaultKind(
         "a device's readings arrive too late to count",
         "a slow or shared USB hub, a busy machine, or a device whose clock drifts",
-        "check its clock and rate in `tablectl devices`; connect it to its own port, or restart it; with"
-        " a dice camera, the table's file needs `max_lateness_ms: 250`",
+        "check the device's clock and rate in `tablectl devices`; connect the device without a hub, or"
+        " restart it; for a dice camera, set `max_lateness_ms: 250` in the table's file",
         "automatically, a minute after the last late reading",
         locks=False,
     ),
     "switch_open": FaultKind(
         "a door, lid or tamper switch that locks the table is open",
-        "someone opened it, or its wire is disconnected",
-        "close it and check what is behind it; then `tablectl input unlock --by supervisor`",
+        "someone opened the door or lid, or the switch's wire is disconnected",
+        "check the compartment and close it; then `tablectl input unlock --by supervisor`",
         "automatically, once the switch is closed; a person must still unlock the table",
         locks=False,
     ),
     "button_stuck": FaultKind(
         "a console sends the same input repeatedly, faster than a person can press",
-        "a button that sticks or bounces, or something lying on it",
-        "free the button or unplug the console; until then use `tablectl input` or a screen",
+        "a button that sticks or bounces, or an object lying on a button",
+        "free the button or unplug the console; meanwhile use `tablectl input` or a screen",
         "automatically, 10 s after the last such input",
     ),
     TEST_FAILED: FaultKind(
-        "a guided test of a sensor or lamp failed and has not been repeated successfully",
-        "the test's finding, which this fault shows after the device and its sensor",
+        "a guided test of a sensor or lamp failed, and no later test has passed",
+        "a defective sensor or lamp; the fault shows the device, the sensor and the test's finding",
         "fix the sensor or lamp, then repeat the test: `tablectl test DEVICE`",
         "when the test passes; a restart does not clear it",
         locks=False,
@@ -129,25 +129,25 @@ _OWN_FAULTS: Mapping[str, FaultKind] = {
         "a wheel reports that a sensor, its motor or its encoder failed",
         "a worn or dirty part of the wheel",
         "run the wheel's self-test and repair the wheel; then power-cycle it, or `tablectl approve device`",
-        "when the wheel restarts or a member of staff approves it (after a restart of the controller: only on"
-        " approval)",
+        "when the wheel restarts or a member of staff approves it; once the controller has restarted, only on"
+        " approval",
     ),
     "device_configuration": FaultKind(
         "a wheel's settings are not the approved ones",
-        "someone changed a parameter, or the wheel was replaced",
+        "someone changed a parameter or replaced the wheel",
         "compare the settings in `tablectl devices`, restore the approved ones and power-cycle the wheel",
-        "automatically, once the settings read back are the approved ones",
+        "automatically, once the wheel reports the approved settings",
     ),
     "device_doubtful": FaultKind(
-        "a wheel reports something impossible; spins that depend on it go to review",
-        "one of its settings was changed, or a part of it is failing",
-        "`tablectl devices DEVICE` shows what it reports; its page in docs/devices says what to do",
-        "automatically, once its reports are possible again",
+        "a wheel reports impossible values; spins that depend on them go to review",
+        "a changed setting, or a failing part of the wheel",
+        "compare the report in `tablectl devices DEVICE` with the device's page in docs/devices",
+        "automatically, once the reported values are possible",
         locks=False,
     ),
     "clock_stepped": FaultKind(
-        "the wall clock was changed by more than clock drift can explain",
-        "a person, a time server or a failing clock battery changed it",
+        "the wall clock changed by more than clock drift can explain",
+        "a person or a time server set the clock, or the clock's battery is failing",
         "check the time, then `tablectl approve clock`",
         _APPROVED,
     ),
@@ -155,44 +155,46 @@ _OWN_FAULTS: Mapping[str, FaultKind] = {
         "the wall clock is behind the journal's last row",
         "no clock battery, and no contact with a time server yet",
         "set the clock or wait for the time server, or `tablectl approve clock`",
-        "automatically, once the clock is right, or when a member of staff approves it",
+        "automatically, once the clock has passed that row's time, or when a member of staff approves it",
     ),
     "identity_changed": FaultKind(
-        "the program, rule set, pay table or configuration is not the last approved one",
+        "the program, rule set, pay table or configuration differs from the last approved one",
         "an update, or a changed file",
-        "if you changed it, `tablectl approve identity`; if not, find out who did before play continues",
+        "if the change was intended, `tablectl approve identity`; otherwise find its author before play"
+        " continues",
         _APPROVED,
     ),
     "release_unverified": FaultKind(
-        "the program's files are not those of a release signed by a trusted key",
+        "the program's files do not match a release signed by a trusted key",
         "a file was changed, added or removed, or an unsigned release was installed",
-        "`tablectl release verify` names the files; install a signed release again (docs/installing.md)",
+        "`tablectl release verify` names the files; reinstall a signed release (docs/installing.md)",
         "when the controller starts from a signed release",
     ),
     "source_failed": FaultKind(
         "a source of readings can't be read",
         "the source is missing, or the controller's user may not read it",
-        "create the source, start the program that listens there, or correct its permissions",
+        "create the file or socket, start the program that listens on it, or correct its permissions",
         "automatically, as soon as the source can be read",
     ),
     "source_bad_line": FaultKind(
         "a source sent lines that are not readings",
-        "another program writes to the source, or a writer was cut off mid-line",
-        "stop the other program; the line is in the service's log",
+        "another program writes to the source, or a writer was interrupted in mid-line",
+        "find the line in the service's log, and stop the program that wrote it",
         "automatically, 30 s after the last such line",
         locks=False,
     ),
     "verifier_ended": FaultKind(
         "the process that verifies the whole journal or the release's files returned no result",
-        "the machine ran out of memory, someone killed or stopped it, or it gets no processor time",
-        "see `journalctl -u table`; to verify by hand: `tablectl journal verify`, `tablectl release verify`",
-        "automatically, once such a process completes; a new one starts 10 s after the last one ended",
+        "the machine ran out of memory, someone killed or stopped the process, or it gets no processor time",
+        "see `journalctl -u table`; verify manually with `tablectl journal verify` and `tablectl release"
+        " verify`",
+        "automatically, once the process completes; it is restarted 10 s after it ends without a result",
         locks=False,
     ),
     "thread_stopped": FaultKind(
         "one of the controller's threads is stuck",
         "a disk that has stalled, or a bug in the controller",
-        "wait for systemd to restart the service; if it was started by hand, stop it and start it again",
+        "wait for systemd to restart the service; if you started the controller manually, restart it",
         "automatically, once the thread runs again",
     ),
 }
@@ -203,7 +205,7 @@ _NOT_LOCKING = frozenset(
         *("journal_crowded", "journal_wal_grows"),
     }
 )
-"""The journal's faults that are caused by other programs' requests; they don't affect the table's results."""
+"""Faults of the journal that other programs' requests cause; the table's results are unaffected."""
 
 CATALOGUE: Mapping[str, FaultKind] = {
     **_OWN_FAULTS,
@@ -219,7 +221,7 @@ CATALOGUE: Mapping[str, FaultKind] = {
 
 
 class Fault(NamedTuple):
-    """An active fault: where it is, what was found there, and a specific cause and remedy if known."""
+    """An active fault: its place, what was found there, and optionally a more specific cause and remedy."""
 
     code: str
     where: str
@@ -229,7 +231,7 @@ class Fault(NamedTuple):
 
     @property
     def kind(self) -> FaultKind:
-        """The fault's entry in the catalogue, with the specific cause and remedy if the fault has them."""
+        """The fault's entry in the catalogue, with the fault's specific cause and remedy, if any."""
         kind = CATALOGUE[self.code]
         return kind._replace(cause=self.likely or kind.cause, next_step=self.do or kind.next_step)
 
@@ -238,7 +240,7 @@ class Fault(NamedTuple):
 
 
 def test_fault(where: str, found: str) -> Fault:
-    """Return the fault of a failed test: `where` names device and sensor, `found` ends with what to do."""
+    """Return the fault for a failed test: `where` is `DEVICE, SENSOR`, `found` ends with an instruction."""
     device = where.partition(", ")[0]
     return Fault(
         TEST_FAILED,
@@ -249,12 +251,12 @@ def test_fault(where: str, found: str) -> Fault:
 
 
 def test_duty(where: str) -> str:
-    """Return the duty under which the fault of a failed test is active: one for each sensor."""
+    """Return the duty of a sensor's test, under which its failure is reported and cleared."""
     return f"test of {where}"
 
 
 def journal_fault(fault: JournalFault) -> Fault:
-    """Convert a journal's fault to one of the daemon's."""
+    """Convert a fault of the journal to an active fault."""
     return Fault(fault.code, fault.where, f"found {fault.found}, expected {fault.expected}")
 
 
@@ -277,13 +279,13 @@ def manual() -> Iterator[str]:
 
 
 MAX_PENDING_CHANGES = 3
-"""Maximum number of changes of one fault that may wait for the core: it began, ended, and began again."""
+"""Maximum number of one fault's changes in the queue: enough for began, ended and began again."""
 Listener = Callable[["Change"], None]
-"""Called on each change, in the thread that made it; it must return at once and must not change a fault."""
+"""Called on each change, in the thread that made the change. It must return at once and not change faults."""
 
 
 class Change(NamedTuple):
-    """A fault began or ended."""
+    """The beginning or the end of a fault."""
 
     fault: Fault
     began: bool
@@ -296,7 +298,7 @@ class ActiveFaults:
     """
 
     def __init__(self, listener: Listener = lambda _: None) -> None:
-        """Report each change to this listener."""
+        """Start without faults; each change is passed to `listener`."""
         self._listener = listener
         self._active: dict[tuple[str, str], Fault] = {}
         self._changes: dict[tuple[str, str], list[tuple[int, Change]]] = {}
@@ -305,7 +307,11 @@ class ActiveFaults:
         self._lock = Lock()
 
     def report(self, fault: Fault, duty: str = "") -> None:
-        """Add a fault; if its code is active for this duty, only update its text, if `where` is the same."""
+        """Add a fault.
+
+        If its code is already active for this duty, no change is reported. The text of the active fault is
+        then updated, if `where` is the same.
+        """
         with self._lock:
             active = self._active.get((fault.code, duty))
             if active is not None:
@@ -331,8 +337,7 @@ class ActiveFaults:
     def _note(self, change: Change, duty: str) -> None:
         """Queue a change for the core.
 
-        If a fault begins and ends repeatedly before the core fetches its changes, only the last ones are
-        kept, so that a fault that recurs can't fill the journal.
+        Only the last few changes of a fault are kept, so that an intermittent fault can't fill the journal.
         """
         key = (change.fault.code, duty)
         queued = self._changes.setdefault(key, [])
@@ -342,7 +347,7 @@ class ActiveFaults:
         queued.append((self._order, change))
 
     def clear_duty(self, duty: str, *, but: Collection[str] = ()) -> None:
-        """Clear every fault of a duty except those with these codes."""
+        """Clear every fault of a duty except those with the codes in `but`."""
         for code, its_duty in tuple(self._active):
             if its_duty == duty and code not in but:
                 self.clear(code, duty)
@@ -365,7 +370,7 @@ class ActiveFaults:
         return tuple(fault for fault in self.present if fault.kind.locks)
 
     def changes(self) -> list[Change]:
-        """Return the changes since the last call, for the journal."""
+        """Return the changes since the last call, in order, for the journal."""
         if not self._changes:
             return []
         with self._lock:

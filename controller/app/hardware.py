@@ -1,6 +1,6 @@
-"""A table's own devices: their readings go to the core, and lamp states and commands go to the devices.
+"""The connection between the table's devices and the core, for readings, lamps and commands.
 
-The boards' keys are in separate files, which are read at the start and whenever they change.
+This module also reads the boards' key files at startup and after each change.
 """
 
 import os
@@ -39,7 +39,7 @@ CREATE_KEY = "create one: tablectl keys make node FILE"
 
 @runtime_checkable
 class Keyed(Protocol):
-    """Settings whose key may be in a separate file, so that the table's file contains no secret."""
+    """Settings whose key may be in a separate file, to keep secrets out of the table's file."""
 
     @property
     def key(self) -> str:
@@ -53,7 +53,7 @@ class Keyed(Protocol):
 
 
 class KeyFileError(Exception):
-    """An unusable key: what was found, what was expected, and what to do. The key itself is never shown."""
+    """An invalid or unreadable key file; the message never shows the key."""
 
     def __init__(self, found: str, expected: str, hint: str) -> None:
         super().__init__(f"found {found}, expected {expected}; {hint}")
@@ -84,7 +84,7 @@ def key_in(path: Path) -> str:
 
 
 class NewKey(NamedTuple):
-    """A device's changed key; if it is empty, the device has no key now, and `flaw` says why."""
+    """A device's changed key; an empty `key` means that the device has none now, for the reason in `flaw`."""
 
     device: str
     key: str
@@ -92,7 +92,7 @@ class NewKey(NamedTuple):
 
 
 class _FileState(NamedTuple):
-    """The attributes of a file, at least one of which changes whenever the file does."""
+    """File attributes that reveal a change of the file."""
 
     number: int
     size: int
@@ -102,10 +102,10 @@ class _FileState(NamedTuple):
 
 
 class KeyFiles:
-    """The key files of a table's devices; for one thread only."""
+    """The key files of a table's devices; not thread-safe."""
 
     def __init__(self, settings: Mapping[str, object]) -> None:
-        """Watch the key files in the devices' settings, which contain the keys as read at the start."""
+        """Watch the key files in the devices' settings, which include the keys read at startup."""
         self._keys = {
             name: (Path(one.key_file), bytes.fromhex(one.key))
             for name, one in settings.items()
@@ -123,7 +123,7 @@ class KeyFiles:
             try:
                 found = key_in(path)
             except KeyFileError as error:
-                self._states[name] = None  # so that the file is read at every call until it can be used
+                self._states[name] = None  # read the file again at the next call
                 if self._flaws.get(name) != str(error):
                     self._flaws[name] = str(error)
                     self._keys[name] = path, b""
@@ -147,19 +147,18 @@ NO_READS: Mapping[str, Collection[str]] = MappingProxyType({})
 BUZZ_MS = 400
 BUZZER = "buzzer"
 STATUS_S = 1.0
-"""Maximum wait for the devices' values."""
+"""Maximum wait for the devices' status values."""
 WHEEL_PLAYS = frozenset({2, 3, 4, 7})
-"""The states of a smart wheel in which a void game is acknowledged; in other states the next game has
-begun."""
+"""The states of a smart wheel in which a void game is acknowledged; in others, the next game has begun."""
 UNANSWERED = "unanswered"
-"""The fault of a board that did not acknowledge a command; its lamps may be wrong."""
+"""The fault of a board that did not acknowledge a command, so its lamps may be incorrect."""
 _VOIDS = frozenset({"roll.no_roll", "spin.no_spin", "deal.void"})
 _RESULTS = frozenset({"roll.called", "spin.called", "deal.called", "bets.closed"})
 _REVIEWS = frozenset({"roll.review", "spin.review", "deal.review"})
 
 
 class AttachedDevice(Protocol):
-    """The part of a device's interface that this module uses."""
+    """The methods of a device that this module uses."""
 
     name: str
 
@@ -169,7 +168,7 @@ class AttachedDevice(Protocol):
 
 @runtime_checkable
 class Panel(Protocol):
-    """A device with its own lamps, which it restores by itself after a lost connection."""
+    """A device with lamps, whose driver restores them after a lost connection."""
 
     def show(self, now_us: int, lamp: str, shows: str) -> None:
         """Set every output that follows this lamp."""
@@ -193,7 +192,7 @@ class Sealed(Protocol):
 
 @runtime_checkable
 class SmartWheel(Protocol):
-    """A wheel that launches its ball and reads the result itself."""
+    """A wheel that launches the ball and reports the result."""
 
     def void_game(self, now_us: int) -> None:
         """Acknowledge to the wheel that its game is void."""
@@ -204,11 +203,11 @@ Work = Callable[[AttachedDevice, int], None]
 
 
 class Station(Protocol):
-    """The devices and their links, run by their own thread (`drivers.link.station`)."""
+    """The devices and their links, run by a separate thread (`drivers.link.station`)."""
 
     @property
     def turns(self) -> int:
-        """A count that increases while its thread is alive."""
+        """A count that increases while the station's thread is alive."""
 
     def start(self, hear: Hear) -> None:
         """Start passing readings to `hear`."""
@@ -221,7 +220,7 @@ class Station(Protocol):
 
 
 class Hardware:
-    """The devices of one table: a source of readings, and the outputs for its lamps."""
+    """The devices of one table, as a source of readings and as outputs for lamps."""
 
     def __init__(
         self,
@@ -235,9 +234,8 @@ class Hardware:
     ) -> None:
         """Use a station whose devices have these names and types; `quiet` turns lamps and buzzers off.
 
-        `reads` are the kinds of readings that each device in the table's file is set up for. Other kinds, and
-        inputs from a device that is not set up for them, are ignored and reported to `faults`. `keys` are
-        the devices' key files.
+        `reads` lists the kinds of readings that each device in the table's file is set up for. A reading of a
+        different kind is ignored and reported to `faults`. `keys` are the devices' key files.
         """
         self._quiet = quiet
         self._reads = reads
@@ -273,7 +271,7 @@ class Hardware:
             self._station.start(self._receive)
 
     def start(self, inlet: Inlet) -> None:
-        """Start posting readings, beginning with the current state of each device and switch."""
+        """Post the current state of each device and switch, then readings as they arrive."""
         self.power_on()
         with self._lock:
             self._inlet = inlet
@@ -282,7 +280,7 @@ class Hardware:
                 inlet.post(reading, has_time=False)
 
     def stop(self, timeout_s: float) -> bool:
-        """Close all links; return False if that takes too long."""
+        """Close all links; return False on a timeout."""
         return self._station.stop(timeout_s) if self._on else True
 
     def _receive(self, reading: AnyReading) -> None:
@@ -293,8 +291,8 @@ class Hardware:
             )
             return
         if isinstance(reading, Input) and reading.name == "confirm_late":
-            # Two people must confirm a late wager (C34-MK-1b). One person can enter two names on a board, so
-            # each board counts as one person.
+            # Two people must confirm a late wager (C34-MK-1b). Because one person could enter two names on a
+            # board, each board counts as one person.
             reading = msgspec.structs.replace(reading, who=None)
         if isinstance(reading, DeviceUp):
             self._faults.clear("reading_not_its_own", f"not its own {reading.dev}")
@@ -315,7 +313,7 @@ class Hardware:
     def _may_send(self, reading: AnyReading) -> bool:
         """Return whether the device is set up for this kind of reading."""
         if isinstance(reading, DeviceUp | DeviceDown | DeviceFault | Switch | ForeignObject):
-            return True  # An open lid or an object in the wheel must stop play, whichever device reports it.
+            return True  # An open lid or an object in the wheel must stop play, for any reporting device.
         kind, its = kind_of(reading), self._reads.get(reading.dev, ())
         if isinstance(reading, Input):
             return kind in its and reading.by not in (SETTLEMENT, CONTROLLER)
@@ -324,7 +322,7 @@ class Hardware:
     # --- lamps and buzzer ---
 
     def show(self, lamp: str, shows: str) -> None:
-        """Set a lamp at once, and again whenever its device reconnects."""
+        """Set a lamp at once, and again each time its device reconnects."""
         if self._quiet:
             return
         self._wanted[lamp] = shows
@@ -336,13 +334,13 @@ class Hardware:
             self._run_on(name, self._send_missing)
 
     def refresh_keys(self) -> None:
-        """Pass on each key that has been replaced or removed since the last call."""
+        """Pass each replaced or removed key to its device."""
         for new in () if self._keys is None else self._keys.changes():
             log(NOTICE, f"{new.device}: {new.flaw or 'its key file contains a new key'}")
             self._run_on(new.device, partial(_rekey, new=new))
 
     def try_out(self, name: str, lamp: str, shows: str) -> None:
-        """Set one device's lamp, or its buzzer, for a test only."""
+        """Set one device's lamp or buzzer for a test."""
         self._tried.setdefault(name, set()).add(lamp)
         self._run_on(name, partial(_try, lamp=lamp, shows=shows))
 
@@ -367,7 +365,7 @@ class Hardware:
                 self._run_on(name, _buzz)
 
     def _forget(self, device: AttachedDevice, now_us: int) -> None:
-        """Forget what a board shows, so that all lamps are sent again; a panel restores its lamps itself."""
+        """Forget a board's lamp states, so that all are sent again; a panel's driver restores its lamps."""
         del now_us
         if not isinstance(device, Panel):
             self._shown[device.name].clear()
@@ -392,7 +390,7 @@ class Hardware:
     # --- smart wheels ---
 
     def _void(self, outcome: Outcome) -> None:
-        """Acknowledge a void game to the smart wheels if it is the current one; they know no earlier ones."""
+        """Acknowledge the void of the current game to the smart wheels, which do not know earlier games."""
         data = outcome.data
         if not isinstance(data, SpinNoSpin):
             return
@@ -404,7 +402,7 @@ class Hardware:
     # --- status ---
 
     def status(self) -> Mapping[str, Mapping[str, object]]:
-        """Return each device's values, read in the station's thread; late answers are omitted."""
+        """Return each device's values, read in the station's thread; omit those not read in time."""
         if not self._on:
             return {}
         found: dict[str, Mapping[str, object]] = {}
@@ -436,10 +434,10 @@ def _sent(device: Commanded, now_us: int, verb: str, fields: Mapping[str, str]) 
     try:
         device.command(now_us, verb, fields)
     except OverflowError:
-        return False  # Too many commands are unanswered; the next refresh sends it again.
+        return False  # Too many commands are unanswered; the next refresh sends this one again.
     except ValueError as error:
         command = " ".join((verb, *(f"{key}={value}" for key, value in fields.items())))
-        log(ERROR, f"the command `{command}` can't be sent to a board: {error}")
+        log(ERROR, f"can't send the command `{command}` to a board: {error}")
     return True
 
 

@@ -1,7 +1,7 @@
 """The history that screens show: the board, the last results for the staff, and counts.
 
-It is read from the journal at a screen's first request and updated at each later one, so it costs nothing at
-a table without screens.
+A screen's first request reads the history from the journal, and later requests update it. A table without
+screens does not read the journal for it.
 """
 
 from collections import Counter, deque
@@ -29,20 +29,20 @@ from controller.publish.players import LOOK_BACK, RESULTS, TableBoard, board_aft
 
 
 class HistoryLimit(NamedTuple):
-    """How much of the past may be shown: up to this row, and readings that arrived up to this time."""
+    """The last row, and the last arrival time of readings, that may be shown."""
 
     n: int
     arrived_us: int
 
 
 MAX_WAITING_ROWS = 1024
-"""If more rows than this wait for a screen's request, the whole history is read from the journal again."""
+"""Maximum number of queued rows; beyond that, the next request reads the history from the journal again."""
 MAX_CORRECTABLE = 64
-"""How many of the newest results a correction can still change in the counts; older ones are final."""
+"""The number of newest results whose counts a correction can change; older results are final."""
 
 
 class StaffOutcome(msgspec.Struct, frozen=True, kw_only=True):
-    """One outcome of an attempt with all its data; for the staff only."""
+    """One outcome of an attempt with all its data, for the staff only."""
 
     type: str
     sequence: int
@@ -58,7 +58,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class HistorySnapshot(msgspec.Struct, frozen=True, kw_only=True):
-    """The history at one moment; `counts` is how often each result occurred since the table opened."""
+    """The history at one moment; `counts` has the number of each result since the table opened."""
 
     board: TableBoard
     results: tuple[Result, ...]
@@ -75,14 +75,14 @@ _decode = msgspec.json.Decoder(_OutcomeMessage).decode
 
 
 class Counts:
-    """Counts how often each result occurred since the table opened, with corrections."""
+    """Counts each result since the table opened, and applies corrections."""
 
     def __init__(self) -> None:
         self._settled: Counter[str] = Counter()
         self._newest: dict[int, str | None] = {}
 
     def follow(self, type_: str, data: Raw) -> None:
-        """Count the result in an outcome, if it has one."""
+        """Count an outcome's result, if any."""
         if type_ == "table.opened":
             self._settled.clear()
             self._newest.clear()
@@ -105,7 +105,7 @@ class Counts:
                 self._settled[oldest] += 1
 
     def now(self) -> dict[str, int]:
-        """Return how often each result occurred."""
+        """Return the count of each result."""
         return dict(self._settled + Counter(one for one in self._newest.values() if one is not None))
 
 
@@ -113,7 +113,7 @@ class TableHistory:
     """The history of a running table; thread-safe."""
 
     def __init__(self, first: Callable[[], TableBoard], open_journal: Callable[[], Reader]) -> None:
-        """Start from the board `first`, which precedes every outcome in the journal."""
+        """Use `first` to create the board that precedes every outcome in the journal."""
         self._first = first
         self._open_journal = open_journal
         self._lock = Lock()
@@ -124,7 +124,7 @@ class TableHistory:
         self._counts = Counts()
 
     def note_durable(self, rows: tuple[Row, ...]) -> None:
-        """Queue outcomes that have become durable; called in the journal's thread. Returns at once."""
+        """Queue outcomes that have become durable, and return at once; called in the journal's thread."""
         if not self._listens:
             return
         if len(self._rows) >= MAX_WAITING_ROWS:
@@ -147,7 +147,7 @@ class TableHistory:
 
     def _read(self) -> TableBoard:
         self._rows.clear()
-        self._listens = True  # first, so that no row that becomes durable while the journal is read is missed
+        self._listens = True  # before the read, so that rows that become durable meanwhile are queued
         self._results, self._counts = (), Counts()
         board = self._first()
         with self._open_journal() as reader:

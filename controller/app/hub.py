@@ -1,4 +1,4 @@
-"""The hub for watchers. Each watcher has its own bounded queue, so that a slow one delays no other."""
+"""The hub for watchers; each has a separate bounded queue, so a slow watcher does not delay the others."""
 
 from collections import deque
 from collections.abc import Callable
@@ -26,9 +26,9 @@ Topic = Literal["outcomes", "readings", "lamps", "faults", "table"]
 Channel = Topic | Literal["timing"]
 """A topic, or `timing`: the ball and rotor readings that `readings` includes for a technician's watcher."""
 TOPICS: tuple[Topic, ...] = ("outcomes", "readings", "lamps", "faults")
-"""The topics of a watcher that names none. `table` is not among them: it only prompts screens to refresh."""
+"""The default topics of a watcher. `table` is excluded, because it only prompts screens to refresh."""
 BACKLOG = 1024
-"""Maximum number of lines waiting for one watcher; if one more arrives, the watcher is dropped."""
+"""Maximum number of lines queued for one watcher; the next line drops the watcher."""
 
 
 class Watcher:
@@ -37,13 +37,13 @@ class Watcher:
     def __init__(self, topics: frozenset[Channel], backlog: int) -> None:
         self.topics = topics
         self.dropped = False
-        """Whether the watcher was too slow; it then receives nothing more."""
+        """Whether the watcher was too slow, and therefore receives no more lines."""
         self._backlog = backlog
         self._waiting: deque[bytes] = deque()
         self._changed = Condition()
 
     def put(self, line: bytes) -> None:
-        """Add a line, or drop the watcher if too many wait."""
+        """Queue a line, or drop the watcher if its queue is full."""
         with self._changed:
             if len(self._waiting) >= self._backlog:
                 self.dropped = True
@@ -53,7 +53,7 @@ class Watcher:
             self._changed.notify()
 
     def take(self, timeout_s: float) -> list[bytes]:
-        """Return the queued lines, or none after a timeout."""
+        """Wait for lines and return them; return an empty list after a timeout."""
         with self._changed:
             self._changed.wait_for(lambda: self.dropped or bool(self._waiting), timeout_s)
             lines = list(self._waiting)
@@ -65,7 +65,7 @@ class Hub:
     """Passes each line to every watcher of its topic."""
 
     def __init__(self, backlog: int = BACKLOG) -> None:
-        """Let at most `backlog` lines wait for one watcher."""
+        """Queue at most `backlog` lines for each watcher."""
         self._backlog = backlog
         self._watchers: tuple[Watcher, ...] = ()
 
@@ -80,11 +80,11 @@ class Hub:
         self._watchers = tuple(other for other in self._watchers if other is not watcher)
 
     def wants(self, topic: Channel) -> bool:
-        """Return whether a topic has a watcher; if not, its lines need not be built."""
+        """Return whether a topic has a watcher."""
         return any(topic in watcher.topics for watcher in self._watchers)
 
     def publish(self, topic: Channel, line: bytes) -> None:
-        """Pass a line to the watchers of a topic, and return at once."""
+        """Queue a line for the watchers of a topic, and return at once."""
         for watcher in self._watchers:
             if topic in watcher.topics:
                 watcher.put(line)
@@ -93,15 +93,15 @@ class Hub:
 TIMING = (BallBeam, BallDrop, BallOut, PocketBall, RotorIndex, WheelStatus)
 """Readings that show the motion of the ball and the rotor."""
 MAX_HELD_BACK = 512
-"""Maximum number of such lines that wait until bets close; the oldest are dropped first."""
+"""Maximum number of lines held back until bets close; the oldest are dropped first."""
 _encode = msgspec.json.Encoder().encode
 
 
 class ReadingFilter:
-    """Passes readings to the hub, delayed or without the card where watchers could exploit them."""
+    """Passes readings to the hub, and delays or masks those that a player could exploit."""
 
     def __init__(self, hub: Hub, rules: RuleSet) -> None:
-        """Filter the readings of a table with these rules; cards are hidden if they are dealt face down."""
+        """Filter the readings of a table with these rules; cards dealt face down are masked."""
         self._hub = hub
         self._face_down = game_of(rules.game).dealt_face_down
         self._waiting: deque[bytes] = deque(maxlen=MAX_HELD_BACK)
@@ -112,7 +112,7 @@ class ReadingFilter:
             self._waiting.clear()
             return
         if testing and isinstance(reading, (*TIMING, Card)):
-            # No bet depends on this reading, and the technician needs it.
+            # In test mode, no bet depends on this reading, and the technician needs it.
             self._hub.publish("timing", _line(reading, b""))
             return
         if isinstance(reading, TIMING):
@@ -142,13 +142,13 @@ def _without_face(reading: AnyReading) -> AnyReading:
 
 
 class Lamps:
-    """What each lamp shows, by name; a lamp that is not listed has never been lit."""
+    """The state of each lamp, by name; a lamp that was never set is not listed."""
 
     def __init__(self, hub: Hub, lit: Callable[[str, str], None]) -> None:
         """Report each change to the hub and to `lit`."""
         self.shown: dict[str, str] = {}
         self.prompt = ""
-        """What a guided test is asking for, which the lamp `test` shows."""
+        """The prompt of a guided test, which the lamp `test` shows."""
         self._hub = hub
         self._lit = lit
 
@@ -160,7 +160,7 @@ class Lamps:
             self._hub.publish("lamps", b'{"lamp":%s}\n' % _encode({"name": name, "shows": shows}))
 
     def mark_test(self, *, testing: bool) -> None:
-        """Set the lamp `test` to what the running test asks for, or to off."""
+        """Set the lamp `test` to the running test's prompt, or to off."""
         shows = (self.prompt or "on") if testing else "off"
         if shows != self.shown.get("test", "off"):
             self.set("test", shows)

@@ -1,7 +1,7 @@
 """The table's identity: digests of the program, the rule set, the pay table and the configuration.
 
-The identity last approved by a person is stored beside the journal, signed with the table's key. A change
-is reported at each start until it is approved.
+The last approved identity is stored beside the journal, signed with the table's key. A different identity is
+reported at each startup until a person approves it.
 """
 
 import os
@@ -22,7 +22,7 @@ _PURPOSE = b"table identity\0"
 
 
 class Digests(msgspec.Struct, frozen=True, kw_only=True):
-    """The SHA-256 of each part in hex; `paytable` is empty for a rule set without one."""
+    """The SHA-256 of each part, in hex; `paytable` is empty for a rule set without a pay table."""
 
     version: str
     program: str
@@ -72,7 +72,7 @@ def changed(before: Digests, now: Digests) -> tuple[str, ...]:
 
 
 def read_approved(path: Path, key: Key) -> Approved | None:
-    """Return the last approval; None if there is none signed with this key."""
+    """Return the last approval, or None if the file has none signed with this key."""
     try:
         kept = _decode_approved(path.read_bytes())
         signature = bytes.fromhex(kept.signature)
@@ -86,7 +86,7 @@ def write_approved(path: Path, key: Key, approved: Approved) -> None:
     signature = key.sign(_message(approved)).hex()
     new = path.with_suffix(".new")
     new.unlink(missing_ok=True)
-    with new.open("xb") as file:  # must not follow a link, because key commands write this file as root
+    with new.open("xb") as file:  # "x" does not follow a link; key commands write this file as root
         file.write(msgspec.json.encode(msgspec.structs.replace(approved, signature=signature)))
         file.flush()
         os.fsync(file.fileno())
@@ -99,7 +99,7 @@ def _message(approved: Approved) -> bytes:
 
 
 def _program() -> str:
-    """Return the digest of all modules' names and contents; moving or removing a module changes it too."""
+    """Return the digest of all modules' names and contents."""
     digest = sha256()
     for package in (controller, drivers):
         root = Path(package.__path__[0])

@@ -1,10 +1,8 @@
 """The inlet: the bounded queue from the sources of readings to the core, and the source of JSON lines.
 
-A reading is timestamped with its arrival and queued under one lock, and the core reads the time under that
-lock. The queue is therefore in order of arrival, and the core never advances the time beyond the arrival of a
-reading that it has not taken yet. As a result, a replay of the recording produces the same outcomes.
-
-A source is a table's devices, or JSON lines from a FIFO, a socket or standard input.
+A reading is timestamped and queued under one lock, and the core reads the time under the same lock. The queue
+is therefore in order of arrival, and the core never advances the time beyond the arrival of a queued reading.
+As a result, a replay of the recording produces the same outcomes.
 """
 
 import os
@@ -34,19 +32,19 @@ OVERFLOW = "inlet_overflow"
 
 
 class NextReading(NamedTuple):
-    """The next reading for the core, or None, and the time."""
+    """The next reading for the core, if any, and the time."""
 
     reading: AnyReading | None
     now_us: int
 
 
 class OverflowLoss(NamedTuple):
-    """The readings of one device lost to an overflow."""
+    """The loss of one device's readings in an overflow."""
 
     first_us: int
     readings: int
     down: bool
-    """Whether the last health report among them reported the device as down."""
+    """Whether the last lost health report reported the device as down."""
 
 
 class Inlet:
@@ -55,7 +53,7 @@ class Inlet:
     def __init__(
         self, clock: Clock, *, capacity: int = CAPACITY, overflowed: Callable[[], None] = lambda: None
     ) -> None:
-        """Hold up to `capacity` readings; `overflowed` is called in the posting thread for each one lost."""
+        """Queue up to `capacity` readings; each loss calls `overflowed` in the posting thread."""
         self._clock = clock
         self._capacity = capacity
         self._overflowed = overflowed
@@ -77,11 +75,12 @@ class Inlet:
     ) -> bool:
         """Timestamp a reading with its arrival and queue it at once; return False if there is no room.
 
-        Unless the reading `has_time`, its time becomes that of its arrival. If there is no room, the reading
-        is lost; its device then counts as down for that moment, so that its readings count as missing.
-        `placed` is called with the reading in its final form before the core can take it. With `spare` (0 to
-        1), the reading is refused, without counting as lost, unless that fraction of the capacity is free.
-        Use `spare` for readings that outsiders can send without limit.
+        Without `has_time`, the reading's time becomes its arrival. If there is no room, the reading is lost,
+        and the device counts as down at that moment. `placed` is called with the final form of the reading
+        before the core can take it.
+
+        With `spare` (0 to 1), the reading is refused if that fraction of the capacity is not free, and does
+        not count as lost. Use `spare` for readings that clients can send without limit.
         """
         with self._changed:
             if len(self._waiting) > (1 - spare) * self._capacity:
@@ -92,14 +91,14 @@ class Inlet:
         return has_room
 
     def post_patiently(self, reading: AnyReading, timeout_s: float) -> bool:
-        """Wait for room and queue a reading that has its own arrival; return False on a timeout."""
+        """Wait for room and queue a reading that has an arrival time; return False on a timeout."""
         with self._changed:
             if not self._room.wait_for(lambda: len(self._waiting) < self._capacity, timeout_s):
                 return False
             return self._place(reading, has_time=True)
 
     def take(self, timeout_s: float) -> NextReading:
-        """Return the next reading and the time, or only the time after a timeout or `wake`."""
+        """Return the next reading and the time; after a timeout or `wake`, return only the time."""
         with self._changed:
             if not self._waiting:
                 self._report_losses()
@@ -114,7 +113,7 @@ class Inlet:
             return NextReading(None, self._now())
 
     def wake(self) -> None:
-        """Make the current or the next `take` return at once; may be called from any thread."""
+        """Make the current or next `take` return at once; may be called from any thread."""
         with self._changed:
             self._woken = True
             self._changed.notify()
@@ -154,7 +153,7 @@ class Inlet:
         self._lost[reading.dev] = OverflowLoss(before.first_us, before.readings + 1, down)
 
     def _report_losses(self) -> None:
-        """Report losses as readings, so that a replay includes them."""
+        """Queue health reports for the losses, so that a replay includes them."""
         if not self._lost:
             return
         lost, self._lost = self._lost, {}
@@ -177,47 +176,46 @@ class Inlet:
 
 
 HALTED = InputRefused(
-    "halted", "the journal accepts no more rows, so no input can be accepted; see `tablectl faults`"
+    "halted", "no input can be accepted, because the journal has failed; see `tablectl faults`"
 )
 _LATE = InputRefused("late", "the input arrived too late to count; enter it again")
 
 
 ROOM_FOR_READINGS = 15 / 16
-"""The fraction of the inlet that is reserved for sensors. The rest holds 512 inputs. If all of them are
-refused together, they cause about 1,000 rows, a quarter of the rows that may wait for the disk."""
+"""The fraction of the inlet reserved for sensors, which leaves room for 512 inputs. If all 512 are refused,
+they cause about 1,000 rows, a quarter of the rows that may wait for the disk."""
 
 
 class PendingInput:
-    """The answer to one input, set by the core for the thread that waits for it."""
+    """The answer to one input; the core sets it, and the client's thread waits for it."""
 
     def __init__(self) -> None:
         self.refused: InputRefused | None = None
         self.allowed: tuple[str, ...] = ()
-        """If the input was refused: the inputs that would be accepted now."""
+        """The inputs that would be accepted now, if this one was refused."""
         self.answer = ""
-        """If the input was accepted: its result (`Roll 24: No Roll, was 3-4`); empty if there is nothing to
-        add to its name."""
+        """The result of an accepted input, such as `Roll 24: No Roll, was 3-4`; may be empty."""
         self._ticket: Ticket | None = None
         self._decided = Event()
 
     @property
     def message(self) -> str:
-        """Why the input was refused."""
+        """The reason for the refusal."""
         assert self.refused is not None
         return self.refused.message or REFUSALS[self.refused.code]
 
     def decided(self, ticket: Ticket | None) -> None:
-        """Mark the input as decided; its answer is withheld until `ticket` is durable."""
+        """Set the answer; `wait` withholds it until `ticket` is durable."""
         self._ticket = ticket
         self._decided.set()
 
     def wait(self, timeout_s: float) -> bool:
-        """Wait for the answer; return False on a timeout. Never call this from the core's thread."""
+        """Wait for the answer; return False on a timeout. The core's thread must not call this."""
         return self._decided.wait(timeout_s) and (self._ticket is None or self._ticket.wait(timeout_s))
 
 
 class Answers:
-    """The inputs awaiting their answers. Any thread may call `enter`; the rest is for the core's thread."""
+    """The inputs that await an answer. Only `enter` may be called from a thread other than the core's."""
 
     def __init__(self, inlet: Inlet) -> None:
         """Queue inputs in this inlet."""
@@ -230,7 +228,7 @@ class Answers:
         pending = PendingInput()
 
         def placed(reading: Reading) -> None:
-            # The reading itself is kept too, so that its id can't be reused meanwhile.
+            # The reference to the reading prevents the reuse of its id.
             self._waiting[id(reading)] = reading, pending
 
         taken = self._inlet.post(entered, has_time=False, placed=placed, spare=ROOM_FOR_READINGS)
@@ -243,27 +241,27 @@ class Answers:
         allowed: tuple[str, ...] = (),
         answer: str = "",
     ) -> None:
-        """Record an input's result; the method `answer` reports it once all its effects are processed."""
+        """Record an input's result, which the method `answer` reports after the effects are processed."""
         _, pending = self._waiting.pop(id(entered), (None, None))
         if pending is not None:
             pending.refused, pending.allowed, pending.answer = refused, allowed, answer
             self._decided.append(pending)
 
     def replace(self, entered: Reading, changed: Reading) -> None:
-        """Use the result of `changed`, which the session decides, as the result of the input entered."""
+        """Use the result of `changed` as the answer to the input `entered`."""
         _, pending = self._waiting.pop(id(entered), (None, None))
         if pending is not None:
             self._waiting[id(changed)] = changed, pending
 
     def record_late(self, effects: Iterable[Effect]) -> None:
-        """Record the inputs among these effects that arrived too late."""
+        """Refuse the inputs that arrived too late, according to these effects."""
         if self._waiting:
             for effect in effects:
                 if isinstance(effect, Late):
                     self.record(effect.reading, _LATE)
 
     def answer(self, ticket: Ticket | None) -> None:
-        """Answer the decided inputs once this ticket is durable."""
+        """Answer the recorded inputs, effective once this ticket is durable."""
         decided, self._decided = self._decided, []
         for pending in decided:
             pending.decided(ticket)
@@ -271,17 +269,17 @@ class Answers:
 
 BLOCK = 65536
 MAX_LINE = 65536
-"""Maximum length of a line in bytes; a longer one is rejected."""
+"""Maximum length of a line in bytes; longer lines are rejected."""
 RETRY_S = 0.5
 _STDIN = 0
 _ROOM_TIMEOUT_S = 0.2
 _BAD_LINE_CLEARS_S = 30.0
 _SAME_CLOCK_US = 250_000
-"""A sender whose first reading seems at most this old on arrival is taken to use the table's clock."""
+"""Maximum age of a sender's first reading on arrival that shows that the sender uses the table's clock."""
 
 
 class Source(Protocol):
-    """A source of readings."""
+    """A source of readings: a table's devices, or JSON lines."""
 
     @property
     def name(self) -> str:
@@ -289,17 +287,17 @@ class Source(Protocol):
 
     @property
     def turns(self) -> int:
-        """A count that increases while its thread is alive."""
+        """A count that increases while the source's thread is alive."""
 
     def start(self, inlet: Inlet) -> None:
-        """Start posting readings in a separate thread; errors become active faults and are not raised."""
+        """Start posting readings in a separate thread; errors become active faults."""
 
     def stop(self, timeout_s: float) -> bool:
         """Stop posting; return False if the thread did not end in time."""
 
 
 class Mapper:
-    """Maps a sender's clock to the table's by the smallest delay seen, so no reading is in the future."""
+    """Maps a sender's clock to the table's by the shortest delay observed, so no reading is in the future."""
 
     def __init__(self) -> None:
         self._offset_us: int | None = None
@@ -314,10 +312,10 @@ class Mapper:
 
 
 class JsonLines:
-    """A source of readings as JSON lines.
+    """A source of readings as JSON lines from a FIFO, a socket or standard input.
 
-    Readings without `t` are timestamped on arrival; for others, the sender's time is mapped to the table's.
-    With `data_time`, each line has its own `t` and `arrived`, and a full inlet delays the sender.
+    Readings without `t` are timestamped on arrival. The `t` of other readings is mapped to the table's clock.
+    With `data_time`, the time comes from each line's `t` and `arrived`, and a full inlet delays the sender.
     """
 
     def __init__(
@@ -329,9 +327,9 @@ class JsonLines:
         data_time: bool,
         ended: Callable[[], None] = lambda: None,
     ) -> None:
-        """Read from this FIFO, Unix socket or (`-`) standard input; `ended` is called when the input ends.
+        """Read from this FIFO, Unix socket or (`-`) standard input.
 
-        The writers of a FIFO or socket may disconnect and reconnect.
+        `ended` is called at the end of standard input. The writers of a FIFO or socket may reconnect.
         """
         self.name = f"readings {path}"
         self.turns = 0
@@ -397,7 +395,7 @@ class JsonLines:
             with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as client:
                 client.connect(self._path)
                 return client.detach()
-        # A FIFO that is open for reading and writing stays open when its last writer closes it.
+        # A FIFO opened for reading and writing stays open after the last writer closes it.
         return os.open(path, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
 
     def _read(self, descriptor: int) -> None:

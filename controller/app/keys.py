@@ -1,9 +1,9 @@
-"""Key files: creating, rotating and revoking keys, and their public history.
+"""The creation, rotation and revocation of keys, and the keys' public history.
 
-The history of a table's key is in the journal's rows, and that of a settlement engine's key is shown by the
-engine. The history of any other key is in `FILE.history.jsonl` beside the key's file. It contains only public
-keys and, for sensor nodes, fingerprints of keys. The key that a step replaces or revokes signs the step,
-unless that key was lost or is a node's key.
+The history of a table's key is in the journal's rows. A settlement engine reports the history of its key. The
+history of any other key is in `FILE.history.jsonl` beside the key's file. This history contains only public
+keys and, for sensor nodes, fingerprints. The key that a step replaces or revokes signs the step, unless that
+key was lost or is a node's key.
 """
 
 import errno
@@ -40,25 +40,22 @@ from controller.publish.identity import read_pin, write_pin
 
 Kind = Literal["console", "release", "node"]
 PUBLISHED = frozenset({"console", "release"})
-"""Kinds of keys whose public key is stored beside them as `.pub`, for programs that verify signatures."""
+"""Kinds of keys whose public key is stored in a `.pub` file, for programs that verify signatures."""
 NODE_BYTES = 16
 """The size of a sensor node's HMAC key in bytes; the file contains it as 32 hexadecimal digits."""
 _NODE = re.compile(r"[0-9a-fA-F]{32,128}")
 
 
 class KeyFault(Exception):
-    """An operation on a key file failed: what was found, what was expected, and what to do.
-
-    The message never shows a secret key.
-    """
+    """A failed operation on a key file; the message never shows a secret key."""
 
 
 class KeyStep(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One step of a key's history: the key `old` was replaced by `new`, or revoked if `new` is empty.
+    """One step of a key's history: the replacement of the key `old` by `new`, or the revocation of `old`.
 
-    `old` and `new` are public keys in hex; for a node's key, which has no public key, the first 32 digits of
-    its SHA-256. `signature` is the old key's signature over the step, and `proof` is the new key's signature
-    over the old key. A node's step has neither, and a step with `lost` has no `signature`.
+    `old` and `new` are public keys in hex. A node's key has no public key; the first 32 digits of its SHA-256
+    replace it. `signature` is the old key's signature over the step, and `proof` is the new key's signature
+    over the old key. A node's step has neither. A step with `lost` has no `signature`.
     """
 
     kind: str
@@ -76,10 +73,10 @@ _decode = msgspec.json.Decoder(KeyStep).decode
 
 
 def make(kind: Kind, path: Path) -> str:
-    """Create a key in a new file that only its owner can read; return its public key or fingerprint."""
+    """Create a key in a new file that only the owner can read; return the public key or fingerprint."""
     with locked_folder_of(path):
         if kind in PUBLISHED and _public_file(path) == path:
-            raise KeyFault(f"{path}: found the name of a public key's file, expected a name without .pub")
+            raise KeyFault(f"{path}: .pub is for public keys; choose a name that does not end with .pub")
         write_key(path, _new_key(kind))
         _publish(kind, path, public_of(kind, path))
         return public_of(kind, path)
@@ -96,10 +93,10 @@ def public_of(kind: Kind, path: Path) -> str:
 
 
 def rotate(kind: Kind, path: Path, *, who: str, reason: str, lost: bool = False) -> KeyStep:
-    """Replace a key and return the step; if the old key is `lost`, the step is not signed by it.
+    """Replace a key and return the step, which a `lost` key does not sign.
 
-    Raises KeyFault if the key's history does not match, or if the key exists although it is declared lost;
-    JournalFault or OSError if the key can't be read.
+    Raises KeyFault if the key's history does not match, or if a key declared lost exists; JournalFault or
+    OSError if the key can't be read.
     """
     with locked_folder_of(path):
         return _rotate(kind, path, who, reason, lost=lost)
@@ -111,7 +108,7 @@ def _rotate(kind: Kind, path: Path, who: str, reason: str, *, lost: bool) -> Key
             f"{path}: the key was declared lost, but its file exists; move it away, or rotate the key"
         )
     old = None if lost else _signing_key(kind, path)
-    # The history comes first, so that the history of a different key is detected before anything changes.
+    # Read the history first, to detect the history of a different key before any change.
     steps = history(kind, path)
     before = (steps[-1].new if steps else "") if lost else public_of(kind, path)
     new_file = path.with_name(path.name + ".new")
@@ -127,7 +124,7 @@ def _rotate(kind: Kind, path: Path, who: str, reason: str, *, lost: bool) -> Key
         proof = load_key(new_file, kind).sign_handover(bytes.fromhex(before)).hex() if before else ""
         step = msgspec.structs.replace(step, proof=proof)
     _append(path, step, old)
-    _publish(kind, path, step.new)  # before the new key is in place, so that the old one is no longer trusted
+    _publish(kind, path, step.new)  # before the move, so that nobody trusts the old key any longer
     _move_into_place(new_file, path)
     return step
 
@@ -137,7 +134,7 @@ def _public_file(path: Path) -> Path:
 
 
 def _publish(kind: Kind, path: Path, public: str) -> None:
-    """Write a key's public key beside it, readable by everyone, owned by the owner of its folder."""
+    """Write the public key to a world-readable file beside the key, owned by the folder's owner."""
     if kind not in PUBLISHED:
         return
     draft = _public_file(path).with_name(f"{_public_file(path).name}.new")
@@ -154,24 +151,24 @@ def _publish(kind: Kind, path: Path, public: str) -> None:
 
 
 def _interrupted_step(kind: Kind, new_file: Path, before: str, steps: Sequence[KeyStep]) -> KeyStep | None:
-    """Return the step of a rotation that was interrupted before its new key was in place, if any."""
+    """Return the step of a rotation that was interrupted before the new key was in place, if any."""
     if not steps or steps[-1].old != before or not steps[-1].new or not new_file.exists():
         return None
     return steps[-1] if public_of(kind, new_file) == steps[-1].new else None
 
 
 def _require_newest(path: Path, key: str, steps: Sequence[KeyStep]) -> None:
-    """Raise KeyFault unless this key is the newest in its history, which the next step requires."""
+    """Raise KeyFault unless this key is the newest in its history."""
     if not steps or steps[-1].new == key or not key:
         return
     if not steps[-1].new:
         raise KeyFault(
-            f"{path}: found key {key[:16]}, which {steps[-1].who} revoked ({steps[-1].reason}); move it"
-            " away, then run: tablectl keys replace"
+            f"{path}: {steps[-1].who} revoked key {key[:16]} ({steps[-1].reason}); move the file away, then"
+            " run: tablectl keys replace"
         )
     raise KeyFault(
-        f"{path}: found key {key[:16]}, expected {steps[-1].new[:16]}, which replaced it; restore that key,"
-        " or move this one away, then run: tablectl keys replace"
+        f"{path}: found key {key[:16]}, expected its replacement {steps[-1].new[:16]}; restore the"
+        " replacement, or move the file away and run: tablectl keys replace"
     )
 
 
@@ -192,18 +189,18 @@ def locked_folder_of(path: Path) -> Iterator[None]:
             yield
     except BlockingIOError as error:
         raise KeyFault(
-            f"{path.parent}: another command is changing keys in this folder, so nothing was changed;"
-            " repeat this command when that one has ended"
+            f"{path.parent}: another command is changing keys in this folder, so nothing was changed; repeat"
+            " this command when that one has ended"
         ) from error
 
 
 def revoke(kind: Kind, path: Path, *, who: str, reason: str) -> KeyStep:
-    """Delete a key without replacing it; return the step, which the key itself signs (unless a node's)."""
+    """Delete a key without a replacement; return the step, which the key signs unless it is a node's."""
     with locked_folder_of(path):
         step = KeyStep(kind=kind, old=public_of(kind, path), who=who, reason=reason)
         steps = history(kind, path)
         if steps and steps[-1].old == step.old and not steps[-1].new:
-            step = steps[-1]  # An earlier revocation was cut off before the key was deleted.
+            step = steps[-1]  # An earlier revocation was interrupted before it deleted the key.
         else:
             _require_newest(path, step.old, steps)
             _append(path, step, _signing_key(kind, path))
@@ -214,10 +211,10 @@ def revoke(kind: Kind, path: Path, *, who: str, reason: str) -> KeyStep:
 
 
 def history(kind: Kind, path: Path) -> list[KeyStep]:
-    """Return a key's history, verified.
+    """Return a key's verified history.
 
     Raises:
-        KeyFault: it is for another kind of key, or a step does not continue the previous one or is unsigned.
+        KeyFault: the history is for a different kind of key, or a step is unsigned or out of sequence.
     """
     steps: list[KeyStep] = []
     for number, step in enumerate(_read(path), 1):
@@ -237,10 +234,10 @@ def history(kind: Kind, path: Path) -> list[KeyStep]:
 
 
 def follows(steps: Sequence[KeyStep], trusted: str, key: str) -> bool:
-    """Return whether a key is the trusted one, or replaced it in steps that are all signed.
+    """Return whether a key is the trusted key, or its successor through signed steps.
 
-    A revocation and a step without the old key's signature (`lost`) do not count: the new key must then be
-    added to the trusted keys.
+    A revocation or a `lost` step breaks the succession. A person must then add the new key to the trusted
+    keys.
     """
     if key == trusted:
         return True
@@ -254,13 +251,13 @@ def follows(steps: Sequence[KeyStep], trusted: str, key: str) -> bool:
 
 
 def unseal(sealed: Path, name: str) -> Key:
-    """Return a key that systemd-creds sealed to this machine; it is decrypted only in memory."""
+    """Return a key that systemd-creds sealed to this machine, decrypted only in memory."""
     command = ["systemd-creds", "decrypt", f"--name={name}", str(sealed), "-"]
     return read_key(_creds(command, b"", sealed), "table", sealed)
 
 
 def seal_key(pem: bytes, sealed: Path, name: str) -> None:
-    """Seal a key to this machine in a file; nothing is left behind if that fails."""
+    """Seal a key to this machine in a file; an error leaves no file behind."""
     draft = sealed.with_name(sealed.name + ".sealing")
     try:
         _creds(["systemd-creds", "encrypt", f"--name={name}", "-", str(draft)], pem, sealed)
@@ -268,13 +265,13 @@ def seal_key(pem: bytes, sealed: Path, name: str) -> None:
         opened = _creds(["systemd-creds", "decrypt", f"--name={name}", str(draft), "-"], b"", sealed)
         if pem in written:
             raise KeyFault(
-                f"{sealed}: systemd-creds did not seal the key, so any machine could open it;"
-                " nothing was changed"
+                f"{sealed}: systemd-creds wrote the key without encrypting it; nothing was changed; check"
+                " systemd-creds, then try again"
             )
         if opened != pem:
             raise KeyFault(
-                f"{sealed}: the key that systemd-creds sealed does not decrypt to the original key;"
-                " nothing was changed"
+                f"{sealed}: the key that systemd-creds sealed does not decrypt to the original key; nothing"
+                " was changed; check systemd-creds, then try again"
             )
         draft.chmod(0o600)
         draft.replace(sealed)
@@ -287,7 +284,7 @@ def _creds(command: list[str], stdin: bytes, sealed: Path) -> bytes:
         done = subprocess.run(command, input=stdin, capture_output=True, check=False)  # noqa: S603 - our own
     except OSError as error:
         raise KeyFault(
-            f"{sealed}: can't run systemd-creds ({error.strerror}); it comes with systemd 250 or later"
+            f"{sealed}: can't run systemd-creds ({error.strerror}); install systemd 250 or later"
         ) from error
     if done.returncode:
         why = done.stderr.decode(errors="replace").strip()
@@ -324,13 +321,13 @@ def _owner_writable(path: str, flags: int) -> int:
 
 
 def _not_a_link(path: str, flags: int) -> int:
-    """Open a file that is not a link: root may write in a folder where a service could place a link."""
+    """Open a file for root in a folder where a service could create a link; refuse any link."""
     try:
         descriptor = os.open(path, flags | os.O_NOFOLLOW, 0o644)
     except OSError as error:
         if error.errno != errno.ELOOP:
             raise
-        raise KeyFault(f"{path}: found a symbolic link, expected a file; find out who put it there") from None
+        raise KeyFault(f"{path}: found a symbolic link, expected a file; find out who created it") from None
     found = os.fstat(descriptor)
     if not stat.S_ISREG(found.st_mode) or found.st_nlink != 1:
         os.close(descriptor)
@@ -364,7 +361,7 @@ def _read(path: Path) -> Iterator[KeyStep]:
 
 
 def _complete_lines(path: Path) -> bytes:
-    """Return a history's complete lines; an incomplete last line, left by a power cut, is ignored."""
+    """Return a history's complete lines, without a last line that a power cut left incomplete."""
     file = _history_of(path)
     written = file.read_bytes() if file.exists() else b""
     return written[: written.rfind(b"\n") + 1]
@@ -401,13 +398,13 @@ def replace_table_key(
     lost: bool,
     wall: Callable[[], WallTime],
 ) -> tuple[KeyReplacement, str]:
-    """Replace a table's key; return the row that records it, and the new public key in hex.
+    """Replace a table's key; return the row that records the replacement, and the new public key in hex.
 
-    Repeat an interrupted replacement to complete it: the new key is written to `FILE.new`, then the journal
-    records the key, then the new file replaces the old one.
+    The function writes the new key to `FILE.new`, records it in the journal, and then replaces the old file.
+    A second call completes an interrupted replacement.
 
     Raises JournalFault if a controller is running, the journal can't be continued, or the old key is not the
-    journal's; KeyFault if systemd-creds refuses, or if the key exists although it is declared lost.
+    journal's; KeyFault if systemd-creds fails, or if a key declared lost exists.
     """
     with locked_folder_of(where.file):
         return _replace_table_key(place, where, authorization, lost=lost, wall=wall)
@@ -430,7 +427,7 @@ def _replace_table_key(
     begun = _readable(new_place)
     check_replaceable(place, old, begun)
     if begun is None:
-        new_place.file.unlink(missing_ok=True)  # An incomplete key, which the journal does not record.
+        new_place.file.unlink(missing_ok=True)  # Any such key is incomplete and not in the journal.
         new_place.write(new_pem())
     new = begun or new_place.read()
     replaced = replace_key(place, old, new, authorization, wall())
@@ -451,7 +448,7 @@ def _readable(new_place: KeyPlace) -> Key | None:
 
 
 def _sign_again(folder: Path, old: Key, new: Key) -> None:
-    """Sign the approved identity and the learned engine key with the new key, so that they stay valid."""
+    """Sign the approved identity and the learned engine key with the new key."""
     approved = read_approved(folder / APPROVED_FILE, old)
     if approved is not None:
         write_approved(folder / APPROVED_FILE, new, approved)

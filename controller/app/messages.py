@@ -1,4 +1,4 @@
-"""The messages of the control socket: one JSON object per line; requests have `do`, answers have `ok`."""
+"""The messages of the control socket. Each is a line of JSON; requests have `do`, and answers have `ok`."""
 
 from collections.abc import Callable
 from typing import Annotated, Literal
@@ -17,7 +17,7 @@ Name = Annotated[str, Meta(min_length=1, max_length=64)]
 Words = Annotated[str, Meta(max_length=500)]
 Row = Annotated[int, Meta(ge=0, le=2**63 - 1)]
 Token = Annotated[str, Meta(max_length=1024)]
-"""A token from the sign-in process; it determines the role and person, whatever the other fields contain."""
+"""A token from the sign-in process, which overrides the role and person in the other fields."""
 
 
 class Request(
@@ -39,7 +39,7 @@ class BoardRequest(Request, frozen=True, kw_only=True, tag="board"):
 
 
 class PictureRequest(Request, frozen=True, kw_only=True, tag="picture"):
-    """Requests a drawing of the throw or spin with this number, if it is awaiting a ruling."""
+    """Requests a drawing of the throw or spin with this number, which must await a ruling."""
 
     number: Row
 
@@ -49,16 +49,15 @@ class FaultsRequest(Request, frozen=True, kw_only=True, tag="faults"):
 
 
 class Watch(Request, frozen=True, kw_only=True, tag="watch"):
-    """Subscribes to these topics; the connection then carries nothing else."""
+    """Subscribes to these topics; the connection then carries only their lines."""
 
     topics: tuple[Topic, ...] = TOPICS
     token: Token | None = None
-    """With a technician's token, `readings` includes those of the ball and the rotor, if the table permits
-    it."""
+    """With a technician's token, `readings` includes the motion of the ball and the rotor."""
 
 
 class Enter(Request, frozen=True, kw_only=True, omit_defaults=True, tag="input"):
-    """A person's input with its arguments, and the role (`by`) and person (`who`) for whom it is entered."""
+    """A person's input with its arguments; `by` is the person's role, `who` the name."""
 
     name: Name
     by: Name
@@ -71,14 +70,14 @@ class Enter(Request, frozen=True, kw_only=True, omit_defaults=True, tag="input")
     count: int | None = None
     reason: Words | None = None
     what: Words | int | None = None
-    """What the input is about; for a ruling, the attempt's number, as in its outcomes."""
+    """The object of the input; for a ruling, the attempt's number, as in its outcomes."""
     on: bool | None = None
     of_review: bool = False
-    """Whether the ruling is for the attempt that awaits one; it is refused if that attempt has since been
-    ruled on."""
+    """Whether the ruling applies only to the attempt that awaits one; if somebody has already ruled on that
+    attempt, this ruling is refused."""
     token: Token | None = None
     wait_s: Annotated[float, Meta(ge=0, le=MAX_WAIT_S)] = 0
-    """How long to wait for the result; with 0, the answer only confirms that the input was queued."""
+    """Maximum wait for the result, in seconds; with 0, the answer only confirms that the input was queued."""
 
 
 class Approve(Request, frozen=True, kw_only=True, tag="approve"):
@@ -91,9 +90,9 @@ class Approve(Request, frozen=True, kw_only=True, tag="approve"):
 
 
 class HoldPictures(Request, frozen=True, kw_only=True, tag="hold_pictures"):
-    """Journals that a person protected one of a camera's picture files from deletion, or ended that hold.
+    """Journals a person's hold, which protects a camera's picture file from deletion, or the hold's end.
 
-    The controller does not touch the camera's folder; the client has recorded the hold there.
+    The client records the hold in the camera's folder; the controller only journals it.
     """
 
     sha256: Sha256
@@ -103,34 +102,34 @@ class HoldPictures(Request, frozen=True, kw_only=True, tag="hold_pictures"):
 
 
 class OutboxRequest(Request, frozen=True, kw_only=True, tag="outbox"):
-    """Requests the outcomes after this row of the journal that settlement has not acknowledged."""
+    """Requests the outcomes after this row that settlement has not acknowledged."""
 
     limit: Annotated[int, Meta(ge=1, le=1000)] = 100
     after: Row = 0
 
 
 class Settled(Request, frozen=True, kw_only=True, tag="settled"):
-    """The settlement engine's acknowledgement of an outcome: its id, and its chain hash (hex)."""
+    """Settlement's acknowledgement of an outcome, by the outcome's id and chain hash (hex)."""
 
     id: Words
     chain: Words
 
 
 class BeginTest(Request, frozen=True, kw_only=True, tag="test"):
-    """Starts test mode until this connection ends; it accepts only `ask`, `try` and `tested` until then."""
+    """Starts test mode, which ends with the connection; only `ask`, `try` and `tested` may follow."""
 
     who: Words | None = None
     token: Token | None = None
 
 
 class TestPrompt(Request, frozen=True, kw_only=True, tag="ask"):
-    """During a test: sets what the technician is asked to do; the lamp `test` shows it."""
+    """During a test, sets the prompt for the technician, which the lamp `test` shows."""
 
     shows: Annotated[str, Meta(max_length=64)]
 
 
 class OutputTest(Request, frozen=True, kw_only=True, tag="try"):
-    """During a test: sets a device's lamp, or its `buzzer`, until the test ends."""
+    """During a test, sets a device's lamp or `buzzer` until the test ends."""
 
     device: Name
     lamp: Name
@@ -138,7 +137,7 @@ class OutputTest(Request, frozen=True, kw_only=True, tag="try"):
 
 
 class TestResult(Request, frozen=True, kw_only=True, tag="tested"):
-    """During a test: reports which of a device's sensors passed and which failed, with what was found."""
+    """During a test, reports the sensors of a device that passed, and those that failed with the findings."""
 
     device: Name
     passed: Annotated[tuple[Name, ...], Meta(max_length=64)] = ()
@@ -146,7 +145,7 @@ class TestResult(Request, frozen=True, kw_only=True, tag="tested"):
 
 
 class RowsRequest(Request, frozen=True, kw_only=True, tag="rows"):
-    """Requests a range of the journal's rows, of all types or of these."""
+    """Requests a range of the journal's rows, optionally only of these types."""
 
     from_n: Row = 1
     to_n: Row | None = None
@@ -191,7 +190,7 @@ class LogRequest(Request, frozen=True, kw_only=True, tag="log"):
 HistoryRequest = (
     RowsRequest | RowRequest | IdentityRequest | RecordingRequest | RecordingsRequest | LogRequest
 )
-"""Requests that are answered from the journal, the recordings or the log, in one or more lines."""
+"""Requests answered from the journal, the recordings or the log, in one or more lines."""
 TestRequest = TestPrompt | OutputTest | TestResult
 """Requests accepted during a guided test."""
 AnyRequest = (
@@ -213,12 +212,12 @@ AnyRequest = (
 
 
 class Refusal(msgspec.Struct, frozen=True, kw_only=True):
-    """The answer to a request that was not granted: a stable code, and what to do."""
+    """The answer to a refused request: a stable code, and a message with the remedy."""
 
     code: str
     says: str
     allowed: tuple[str, ...] | msgspec.UnsetType = msgspec.UNSET
-    """For an input that the table refused: the inputs that are allowed now."""
+    """The inputs allowed now, if the table refused an input."""
     ok: Literal[False] = False
 
 
@@ -227,21 +226,21 @@ encode = msgspec.json.Encoder().encode
 
 
 def decode_request(line: bytes) -> AnyRequest:
-    """Return the request in a line; raises ValueError (StrictJsonError or msgspec's) for anything else."""
+    """Return the request in a line; raises ValueError (StrictJsonError or msgspec's) if there is none."""
     decode_strict(line)
     return _decode(line)
 
 
 def answer(**fields: object) -> bytes:
-    """Return the line that answers a granted request with these fields."""
+    """Return the answer to a granted request, with these fields."""
     return encode({"ok": True, **fields}) + b"\n"
 
 
 def refusal(code: str, message: str, allowed: tuple[str, ...] | msgspec.UnsetType = msgspec.UNSET) -> bytes:
-    """Return the line of a refusal."""
+    """Return the answer to a refused request."""
     return encode(Refusal(code=code, says=message, allowed=allowed)) + b"\n"
 
 
 def too_long() -> bytes:
     """Return the refusal of a line that is too long."""
-    return refusal("bad_request", f"the request is longer than {MAX_LINE} bytes and was ignored")
+    return refusal("bad_request", f"the request is longer than {MAX_LINE} bytes; send a shorter one")

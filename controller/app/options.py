@@ -1,8 +1,7 @@
-"""A daemon's start options, apart from the table's own file, and how they are checked before a start.
+"""The daemon's start options, and the checks of these options before startup.
 
-`mistakes_in` and `running_controllers` only read; they create and change nothing. They find mistakes on the
-command line and in the files that it names. A failing disk or a damaged journal is not a mistake by the
-person who starts the table: the table then starts locked, with the fault on its lamp.
+The checks only read. They find mistakes on the command line and in the files that it names. With a failing
+disk or a damaged journal, in contrast, the table starts locked, and its lamp shows the fault.
 """
 
 import os
@@ -25,32 +24,32 @@ from controller.settings.mistakes import Mistake
 UnlockBy = Literal["automatic", "person"]
 
 SOCKET = "/run/table/control.sock"
-"""The default path of the control socket (in the unit's RuntimeDirectory)."""
+"""The default path of the control socket, in the unit's RuntimeDirectory."""
 JOURNAL = "/var/lib/table"
-"""The default folder of the journal (the unit's StateDirectory)."""
+"""The default folder of the journal, which is the unit's StateDirectory."""
 JOURNAL_FILE = "journal.db"
 """The name of the journal's file in its folder."""
 HEAD_FILE = "journal.head"
-"""The name of the head file, in the journal's folder or another one."""
+"""The name of the head file, in the journal's folder or a separate one."""
 RECORDINGS = "recordings"
 """The folder of the recordings, in the journal's folder."""
 SHADOW_FILE = "shadow"
-"""The file that marks a shadow's journal, whose calls must not be settled."""
+"""The file that marks the journal of a shadow, whose calls must not be settled."""
 APPROVED_FILE = "identity.json"
 """The file of the last approved identity, in the journal's folder."""
 ENGINE_PIN_FILE = "settlement-engine.json"
-"""The file of the settlement engine's key that this table has learned, in the journal's folder."""
+"""The file of the settlement engine's public key, as learned by this table, in the journal's folder."""
 
 
 def default_head(journal: Path) -> Path:
-    """Return the default head file of a journal's file: beside it, or in the folder that the units use.
+    """Return the default head file of a journal's file: beside the journal, or in a separate folder.
 
-    The units use a separate folder (`table-head` for `table`), and so does a copy of both folders.
+    The units use a separate folder, such as `table-head` for `table`.
     """
     adjacent = journal.with_suffix(Path(HEAD_FILE).suffix)
     folder = journal.absolute().parent
     separate = folder.parent / f"{folder.name}-head" / HEAD_FILE
-    # For a file in a folder that this user may not read, os.path.exists is False, where pathlib raises.
+    # If this user may not read the folder, os.path.exists returns False, but pathlib raises.
     return separate if not os.path.exists(adjacent) and os.path.exists(separate) else adjacent
 
 
@@ -64,9 +63,9 @@ class Options:
     """The folder of the journal, its key and the recordings."""
     socket: Path
     head: Path | None = None
-    """The head file; it should be on a different medium from the journal."""
+    """The head file, which should be on a different medium from the journal."""
     key: Path | None = None
-    """The signing key, unless systemd passes a credential; created at the first start."""
+    """The file of the signing key, created at the first start; unused if systemd passes a credential."""
     readings: str | None = None
     """A FIFO, a Unix socket or `-` (standard input) with readings as JSON lines."""
     data_time: bool = False
@@ -78,11 +77,11 @@ class Options:
     groups: Groups = field(default_factory=Groups)
     socket_group: str | None = None
     sign_in_key: Path | None = None
-    """The public key of the sign-in process; if None, no token and therefore no screen is accepted."""
+    """The public key of the sign-in process; if None, staff screens are refused."""
     release_key: Path | None = None
-    """The file of trusted public release keys; if it exists, one of them must have signed the program."""
+    """The file of trusted public release keys; if it exists, one of the keys must have signed the program."""
     shadow: bool = False
-    """Whether the daemon only watches a table run by people; it then publishes and shows nothing."""
+    """Whether the daemon only watches a table run by people; a shadow publishes and displays nothing."""
     keep_bytes: int = 2 * 1024**3
     """Maximum size of all recordings together, in bytes."""
     rotation: Rotation = field(default_factory=Rotation)
@@ -116,7 +115,7 @@ class Options:
 
 
 MAX_SOCKET_PATH = 107
-"""Maximum length of a Unix socket's path in bytes (unix(7): sun_path without its NUL)."""
+"""Maximum length of a Unix socket's path in bytes: sun_path without the NUL (unix(7))."""
 _UNSTORED = frozenset({"bpf", "cgroup", "cgroup2", "configfs", "debugfs", "devpts", "mqueue"}) | frozenset(
     {"proc", "pstore", "securityfs", "sysfs", "tracefs"}
 )
@@ -125,7 +124,7 @@ _FOLDER = "an existing, writable folder"
 
 
 def mistakes_in(options: Options, environ: Mapping[str, str]) -> Iterator[Mistake]:
-    """Yield every mistake that prevents a start with these options; nothing is changed."""
+    """Yield every mistake in these options that prevents a start."""
     yield from _groups(options)
     yield from _folder("--journal", options.journal, to_be_made=True)
     if options.head is not None and options.head.parent != options.journal:
@@ -139,20 +138,20 @@ def mistakes_in(options: Options, environ: Mapping[str, str]) -> Iterator[Mistak
 
 
 def running_controllers(options: Options) -> Iterator[Mistake]:
-    """Yield a mistake for another controller that uses this journal, and for one that uses this socket."""
+    """Yield a mistake for each controller that already uses this journal or this socket."""
     holder = find_lock_holder(options.place.journal)
     if holder is not None:
         yield Mistake(
             file=str(options.place.journal),
-            found=f"process {holder} using it",
+            found=f"process {holder}, which uses this journal",
             expected="no other controller",
             hint="stop that process, or use its control socket",
         )
     if _is_socket(options.socket) and is_listening(options.socket):
         yield Mistake(
             file=str(options.socket),
-            found="another controller listening on it",
-            expected="none",
+            found="another controller, which listens on this socket",
+            expected="no other controller",
             hint="stop that controller first, or start this one with a different --socket",
         )
 
@@ -176,13 +175,13 @@ def _groups(options: Options) -> Iterator[Mistake]:
             yield Mistake(
                 file="--socket-group",
                 found=f"group {group!r}, which this user does not belong to",
-                expected="a group that can own the socket",
-                hint="add it to the unit's SupplementaryGroups, or the user to it: usermod --append --groups",
+                expected="a group of this user",
+                hint=f"add it to the unit's SupplementaryGroups, or: usermod --append --groups {group} USER",
             )
 
 
 def _folder(option: str, folder: Path, *, to_be_made: bool = False) -> Iterator[Mistake]:
-    """Yield a mistake if this folder can't be written to; a read-only disk locks the table instead."""
+    """Yield a mistake if this user can't write to this folder; a read-only disk locks the table instead."""
     made = folder if folder.exists() or not to_be_made else folder.parent
     wrong = _why_unwritable(made)
     if wrong is not None:
@@ -214,7 +213,7 @@ def _virtual_file_system(folder: Path) -> str | None:
 
 
 def _shadow(options: Options) -> Iterator[Mistake]:
-    """Yield a mistake if a shadow uses a table's journal or the reverse; a shadow's calls never settle."""
+    """Yield a mistake if a shadow uses a table's journal, or a table a shadow's journal."""
     marked, begun = options.shadow_mark.exists(), options.place.journal.exists()
     if options.shadow and begun and not marked:
         yield Mistake(
@@ -228,7 +227,7 @@ def _shadow(options: Options) -> Iterator[Mistake]:
             file=f"--journal {options.journal}",
             found="a shadow's journal, whose calls must not be settled",
             expected="the table's own journal, or a folder without one",
-            hint="start it with --shadow, or choose another --journal for the table",
+            hint="add --shadow, or choose another --journal for the table",
         )
 
 
@@ -249,22 +248,22 @@ def _key(options: Options, environ: Mapping[str, str]) -> Iterator[Mistake]:
 
 
 def _head(options: Options) -> Iterator[Mistake]:
-    """Yield a mistake if the head file of a journal is missing, because a rollback would not be detected."""
+    """Yield a mistake if a journal has no head file, without which a rollback would not be detected."""
     place = options.place
     if options.head is not None or place.head.exists() or not place.journal.exists():
         return
     if find_lock_holder(place.journal) is not None:
-        return  # Another controller has it; `running_controllers` reports that.
+        return  # `running_controllers` reports the other controller.
     try:
         rows = last_row_number(place.journal)
     except JournalFault:
-        return  # It is damaged; the table starts locked, with that fault.
+        return  # The table starts locked, with this fault.
     if rows:
         yield Mistake(
             file=f"--journal {options.journal}",
             found=f"a journal of {rows} rows but no {place.head.name} next to it",
-            expected="--head FILE with the head file that belongs to it",
-            hint=f"if that file is lost, use --head {place.head}, then tablectl approve journal",
+            expected="--head FILE with the journal's head file",
+            hint=f"if the head file is lost, use --head {place.head}, then tablectl approve journal",
         )
 
 

@@ -1,6 +1,6 @@
-"""The clients of the control socket: their permissions, their connections and their rate limits.
+"""The clients of the control socket: their permissions, connections and rate limits.
 
-Each kind of client has reserved connections, so that no kind can lock another out.
+Each kind of client has reserved connections, so that no kind can exclude the others.
 """
 
 import grp
@@ -37,16 +37,16 @@ PERMISSIONS: Mapping[str, frozenset[Role]] = {
     "read the outbox": frozenset({"staff", "technician", "settlement"}),
     "settle": frozenset({"settlement"}),
 }
-"""The roles that may perform each action; status, faults and board need no role."""
+"""The roles that may perform each action; the requests `status`, `faults` and `board` need no role."""
 
 INPUT_NEEDS: Mapping[str, str] = {"lock": "lock", "unlock": "unlock", "test_mode": "test"}
-"""The action that an input requires; every input that is not listed requires `rule`."""
+"""The action that an input requires; inputs that are not listed require `rule`."""
 
 
 APPROVERS = frozenset({"supervisor", "manager"})
-"""The roles that may approve a changed program, a device or a clock at a screen."""
+"""The roles that may approve a changed identity, a device or the clock at a screen."""
 ROLES = ("boxperson", "dealer", "stickperson", "supervisor", "manager", "technician", *sorted(PLAYER_ROLES))
-"""The roles for which inputs can be entered."""
+"""The roles in which inputs can be entered."""
 
 
 class Groups(NamedTuple):
@@ -56,7 +56,7 @@ class Groups(NamedTuple):
     technician: str | None = None
     settlement: str | None = None
     screen: str | None = None
-    """The group of the process that serves the screens, which needs a signed token for each input."""
+    """The group of the process that serves the screens, which must send a signed token with each input."""
 
 
 class Peer(NamedTuple):
@@ -68,7 +68,7 @@ class Peer(NamedTuple):
     roles: frozenset[Role]
 
     def signed_in_as(self, role: str) -> "Peer":
-        """Return this peer with the permissions of a person who has signed in at its screen in this role."""
+        """Return this peer with the permissions of a person signed in at the peer's screen in this role."""
         return self._replace(roles=frozenset({"technician" if role == "technician" else "staff"}))
 
     def may(self, action: str) -> bool:
@@ -77,18 +77,18 @@ class Peer(NamedTuple):
 
 
 def credentials_of(connection: socket.socket) -> tuple[int, int, int]:
-    """Return the process, user and group ids at the other end, as reported by the kernel."""
+    """Return the process, user and group ids of the peer, as reported by the kernel."""
     pid, uid, gid = struct.unpack("3i", connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
     return pid, uid, gid
 
 
 def has_every_role(uid: int) -> bool:
-    """Return whether this user is root, or the user that the controller runs as."""
+    """Return whether this user is root or the controller's user."""
     return uid in (0, os.getuid())
 
 
 def peer_of(connection: socket.socket, groups: Groups) -> Peer:
-    """Return the connected peer, as reported by the kernel; root and the controller's user have all roles."""
+    """Return the peer, as reported by the kernel, with the roles of the user's groups."""
     pid, uid, gid = credentials_of(connection)
     user = str(uid)
     member_of = {gid}
@@ -112,12 +112,12 @@ def peer_of(connection: socket.socket, groups: Groups) -> Peer:
 
 
 def group_id(group: str) -> int:
-    """Return a group's id; raises LookupError if there is no such group."""
+    """Return a group's id; raises LookupError if the group does not exist."""
     try:
         return grp.getgrnam(group).gr_gid
     except KeyError:
         raise LookupError(
-            f"there is no group {group!r} on this machine; `getent group` lists the groups"
+            f"group {group!r} does not exist on this machine; `getent group` lists the groups"
         ) from None
 
 
@@ -134,9 +134,9 @@ def is_listening(path: Path) -> bool:
 Kind = Literal["root", "staff", "settlement", "technician", "others"]
 
 RESERVED_SLOTS: Mapping[Kind, int] = {"root": 4, "staff": 6, "settlement": 2, "technician": 4, "others": 0}
-"""Connections reserved for each kind of client; root's are also for the user that the controller runs as."""
+"""Connections reserved for each kind of client; `root` includes the controller's user."""
 SHARED_SLOTS = 8
-"""Connections for any client, first come, first served."""
+"""Connections shared by all kinds of clients."""
 SLOTS = sum(RESERVED_SLOTS.values()) + SHARED_SLOTS
 
 
@@ -158,11 +158,11 @@ class ConnectionSlot:
     peer: Peer
     kind: Kind
     since_us: int
-    """When it last sent a line."""
+    """The time of the client's last line."""
     busy: bool = False
-    """Whether it watches, tests or awaits an answer; only a user with fewer slots can then take its slot."""
+    """Whether the client watches, tests or awaits an answer; only a user with fewer slots can replace it."""
     taken: bool = False
-    """Whether another client took its slot, which closed this connection."""
+    """Whether another client took the slot, which closed this connection."""
 
 
 @dataclass
@@ -173,11 +173,11 @@ class ConnectionSlots:
     _lock: Lock = field(default_factory=Lock)
 
     def admit(self, connection: socket.socket, peer: Peer, now_us: int) -> ConnectionSlot | tuple[int, ...]:
-        """Assign a slot to a connection; if none is available, return the processes that occupy the slots.
+        """Assign a slot to a connection, or return the processes that occupy all the slots.
 
-        If all slots are occupied, the connection takes that of the client that has been silent the longest.
-        The candidates are the idle clients of the same user, and the clients of users with at least two more
-        slots; a busy one is chosen only if none is idle.
+        If all slots are occupied, the connection takes the slot of the client that has been silent the
+        longest. The candidates are the idle clients of the same user, and the clients of users with at least
+        two more slots. A busy client is chosen only if no candidate is idle.
         """
         kind = kind_of(peer)
         with self._lock:
@@ -197,7 +197,7 @@ class ConnectionSlots:
                 self._slots.remove(slot)
 
     def note_line(self, slot: ConnectionSlot, now_us: int, *, busy: bool) -> None:
-        """Note that a client has sent a line, and whether it now waits for the controller."""
+        """Note that a client has sent a line, and whether the client now awaits an answer."""
         with self._lock:
             slot.since_us, slot.busy = now_us, busy
 
@@ -207,7 +207,7 @@ class ConnectionSlots:
         return occupied[kind] < RESERVED_SLOTS[kind] or shared < SHARED_SLOTS
 
     def _usable_by(self, kind: Kind) -> list[ConnectionSlot]:
-        """Return the occupied slots that this kind could use: its own and the shared ones."""
+        """Return the occupied slots that this kind could use: those reserved for it, and shared slots."""
         occupied: Counter[Kind] = Counter()
         usable = []
         for slot in self._slots:
@@ -217,7 +217,7 @@ class ConnectionSlots:
         return usable
 
     def _choose_slot(self, kind: Kind, uid: int) -> ConnectionSlot | None:
-        """Return the slot that a new connection of this kind and user takes over, if any."""
+        """Return the slot that a new connection of this kind and user may take, if any."""
         count = Counter(slot.peer.uid for slot in self._slots)
         candidates = [
             slot
@@ -229,7 +229,7 @@ class ConnectionSlots:
     def _take(self, slot: ConnectionSlot) -> None:
         slot.taken = True
         self._slots.remove(slot)
-        message = "all slots were in use and this connection had been silent the longest; reconnect"
+        message = "another client needed a slot, and this connection was silent the longest; reconnect"
         with suppress(OSError):
             _, writable, _ = select.select([], [slot.connection], [], 0)
             if writable and not slot.busy:
@@ -246,13 +246,13 @@ class Rate(NamedTuple):
 
 
 LINES_PER_CONNECTION = Rate(burst=200, per_s=200)
-"""A screen sends a few lines a second; an engine that drains the outbox sends about a hundred."""
+"""Lines of one connection; a screen sends a few a second, an engine that drains the outbox about 100."""
 LINES_PER_USER = Rate(burst=800, per_s=400)
 """Lines of all connections of one Unix user, such as a web server with many screens."""
 LINE_BYTES = 512
-"""Each 512 bytes cost as much as a line; an input is shorter."""
+"""The number of bytes that cost as much as a line; an input is shorter."""
 STATUS_COST = 3.0
-"""The additional cost of a status, in lines, because it takes longer to answer."""
+"""The additional cost of a status request, in lines; such a request takes longer to answer."""
 CONNECTIONS_PER_USER = Rate(burst=200, per_s=100)
 """New connections of one Unix user; each costs a thread and a lookup of the user's groups."""
 ACTIONS_PER_USER = Rate(burst=60, per_s=10)
@@ -260,7 +260,7 @@ ACTIONS_PER_USER = Rate(burst=60, per_s=10)
 
 
 class Bucket:
-    """A token bucket that may be overdrawn; times are those of the caller's clock."""
+    """A token bucket that may be overdrawn; all times are from the caller's clock."""
 
     def __init__(self, rate: Rate, now_us: int) -> None:
         """Start with a full bucket."""
@@ -269,13 +269,13 @@ class Bucket:
         self._last_us = now_us
 
     def wait_s(self, now_us: int, cost: float = 1.0) -> float:
-        """Spend tokens; return how long to wait until they are available."""
+        """Spend tokens, and return the wait in seconds until they are available."""
         self._fill(now_us)
         self._tokens -= cost
         return max(0.0, -self._tokens / self._rate.per_s)
 
     def spend(self, now_us: int, cost: float = 1.0) -> bool:
-        """Spend tokens if there are enough; return whether there were."""
+        """Spend tokens and return True; if there are too few, return False."""
         self._fill(now_us)
         if self._tokens < cost:
             return False
@@ -288,7 +288,7 @@ class Bucket:
         self._tokens = min(self._rate.burst, self._tokens + passed_s * self._rate.per_s)
 
     def full(self, now_us: int) -> bool:
-        """Return whether the bucket is full again, and therefore equivalent to a new one."""
+        """Return whether the bucket is full, and therefore equivalent to a new one."""
         passed_s = (now_us - self._last_us) / 1e6
         return self._tokens + passed_s * self._rate.per_s >= self._rate.burst
 
@@ -297,7 +297,7 @@ class RateLimiter:
     """A token bucket for each Unix user; thread-safe."""
 
     MAX_USERS = 256
-    """When there are more users than this, those whose bucket is full again are dropped."""
+    """The number of users above which full buckets are dropped."""
 
     def __init__(self, rate: Rate) -> None:
         self._rate = rate
@@ -305,12 +305,12 @@ class RateLimiter:
         self._lock = Lock()
 
     def wait_s(self, uid: int, now_us: int, cost: float = 1.0) -> float:
-        """Spend this user's tokens; return how long to wait until they are available."""
+        """Spend this user's tokens, and return the wait in seconds until they are available."""
         with self._lock:
             return self._bucket_for(uid, now_us).wait_s(now_us, cost)
 
     def spend(self, uid: int, now_us: int) -> bool:
-        """Spend one of this user's tokens if there is one; return whether there was."""
+        """Spend one of this user's tokens and return True; if there is none, return False."""
         with self._lock:
             return self._bucket_for(uid, now_us).spend(now_us)
 
@@ -322,10 +322,10 @@ class RateLimiter:
 
 WINDOW_US = 10_000_000
 MAX_OWN_ROWS = 4
-"""How many refusals of one user and action get a separate row within a window."""
+"""Maximum number of refusals of one user and action that get a separate row within a window."""
 
 Note = Callable[[Mapping[str, object]], bool]
-"""Journals a row; returns False if there is no room for it now."""
+"""Journals a row; returns False if the journal's queue has no room."""
 
 
 class RefusalKind(NamedTuple):
@@ -337,16 +337,16 @@ class RefusalKind(NamedTuple):
 
 
 class RefusalTally:
-    """Counts the refusals that get no separate row, so that they are journaled as sums; thread-safe."""
+    """Counts the refusals without a separate row, and journals their sums; thread-safe."""
 
     MAX_KINDS = 64
-    """Maximum number of kinds counted separately in one window; all others are counted together."""
+    """Maximum number of kinds counted separately in one window; further kinds are counted together."""
 
     def __init__(self) -> None:
         self._since_us: dict[RefusalKind, int] = {}
         self._counts: dict[RefusalKind, int] = {}
         self._pending: dict[RefusalKind, int] = {}
-        """How many refusals are not journaled yet, by kind."""
+        """The number of refusals that are not journaled yet, by kind."""
         self._lock = Lock()
 
     def gets_own_row(self, refused: RefusalKind, now_us: int) -> bool:
@@ -363,12 +363,12 @@ class RefusalTally:
             return False
 
     def add_to_sum(self, refused: RefusalKind) -> None:
-        """Add a refusal to the next sum, because there was no room for a separate row."""
+        """Add a refusal to the next sum, because the journal had no room for a separate row."""
         with self._lock:
             self._pending[refused] = self._pending.get(refused, 0) + 1
 
     def sum_up(self, now_us: int, note: Note, *, all_of_it: bool = False) -> None:
-        """Journal a sum for each kind whose window is over, or for all; keep a sum if there is no room."""
+        """Journal a sum for each kind whose window is over, or for all kinds; keep sums without room."""
         with self._lock:
             over = [
                 kind for kind, since in self._since_us.items() if all_of_it or now_us - since >= WINDOW_US

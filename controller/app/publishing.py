@@ -1,4 +1,4 @@
-"""A table's connection to settlement: the sink that `publish:` selects, and the pump of the outbox."""
+"""The table's connection to settlement: the sink selected by `publish:`, and the pump of the outbox."""
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -28,7 +28,7 @@ from controller.publish.sink import RandomFraction, Sink
 
 
 class UnfitSettings(ValueError):
-    """The `publish:` section can't be applied here: what was found, what was expected, what to do."""
+    """The `publish:` section can't be applied on this machine."""
 
 
 def sink_for(
@@ -41,11 +41,10 @@ def sink_for(
     engine: Consumer | None = None,
     pin: Pin | None = None,
 ) -> Sink | None:
-    """Return the sink that `publish:` selects; None if settlement polls the control socket.
+    """Return the sink selected by `publish:`; None if settlement polls the control socket.
 
-    `engine` is the settlement engine in this process, if any; `pin` is the trusted key of an engine behind a
-    broker. If there is neither a section nor an engine, a fault is reported, and settlement can use only the
-    socket.
+    `engine` is the settlement engine in this process, if any. `pin` is the trusted key of an engine behind a
+    broker. Without a section and an engine, a fault is reported, and settlement can use only the socket.
 
     Raises UnfitSettings if the section is incomplete, or if the MQTT library is not installed.
     """
@@ -76,12 +75,12 @@ def _mqtt_sink(
     pin: Pin,
 ) -> Sink:
     if settings.mqtt is None:
-        raise UnfitSettings("publish: `to: mqtt` needs an `mqtt:` section; add one with the broker's `host`")
+        raise UnfitSettings("publish: `to: mqtt` needs an `mqtt:` section; add it with the broker's `host`")
     try:
         from controller.publish.mqtt import MqttSink  # noqa: PLC0415 - paho is an optional library
     except ModuleNotFoundError as error:
         raise UnfitSettings(
-            f"publish: to: mqtt: can't import {error.name}, a part of paho-mqtt;"
+            f"publish: `to: mqtt` needs paho-mqtt, but {error.name} can't be imported;"
             " install the controller with the extra `mqtt`"
         ) from error
     try:
@@ -91,7 +90,7 @@ def _mqtt_sink(
 
 
 EngineMaker = Callable[[EngineSetup], Consumer]
-"""Creates the settlement engine in this process, which opens nothing until its thread starts."""
+"""Creates the settlement engine in this process; the engine opens files only in its thread."""
 
 
 class FaultAlarm:
@@ -105,7 +104,7 @@ class FaultAlarm:
         self._faults.report(Fault(*fault), "publish")
 
     def clear(self, code: str) -> None:
-        """Clear the fault of this code, if it is active."""
+        """Clear a fault, if it is active."""
         self._faults.clear(code, "publish")
 
 
@@ -123,10 +122,10 @@ class Publishing:
         now_us: Callable[[], int],
         status: Callable[[], TableStatus],
     ) -> None:
-        """Create the sink; nothing is opened yet. `folder` is the journal's, `now_us` a monotonic clock.
+        """Create the sink, without opening it; `folder` is the journal's, `now_us` a monotonic clock.
 
         Raises:
-            UnfitSettings: the table's `publish:` section can't be applied here.
+            UnfitSettings: the table's `publish:` section can't be applied on this machine.
         """
         self._settings = settings
         self._alarm = FaultAlarm(faults)
@@ -173,7 +172,7 @@ class Publishing:
         )
         self._started = False
         self._verified = False
-        """Whether everything in the outbox was verified when the journal was opened."""
+        """Whether all rows in the outbox were verified when the journal was opened."""
 
     def open(
         self,
@@ -190,14 +189,14 @@ class Publishing:
     ) -> None:
         """Attach to the journal's outbox; raises JournalFault if it can't be read.
 
-        `table_now_us` is the clock with which readings are timestamped; None if their own times are used.
-        The callbacks receive the engine's reports and requests:
+        `table_now_us` is the clock that timestamps readings; None with data time. The callbacks receive the
+        engine's reports and requests:
 
         - `line_bet`: whether the shooter at a seat has a line bet;
         - `pair_plus`: the positions without Pair Plus;
         - `played`: the positions with Play, in a round of bets;
-        - `query_late`: a wager made with the dice out; it returns False if the wager can't be confirmed;
-        - `query_play`: a request for Play at some positions; it returns False if no answer will be given;
+        - `query_late`: a wager made with the dice out; returns False if the wager can't be confirmed;
+        - `query_play`: a request for Play at some positions; returns False if it will not be answered;
         - `wake`: a query about bets needs a turn of the core.
         """
         path = journal.place.journal
@@ -252,13 +251,13 @@ class Publishing:
             )
 
     def note_betting(self, betting: Betting, now_us: int) -> None:
-        """Record the betting state, in the core's thread; the statement to settlement is sent when due."""
+        """Record the betting state, and send the statement to settlement when due; for the core's thread."""
         if self._announcer is not None and self._late is not None and self._started:
             self._announcer.note(betting, now_us)
             self._late.note(betting, now_us)
 
     def betting_due_us(self, lateness_us: int) -> int | None:
-        """Return when the next statement to settlement is due; for the core's thread only."""
+        """Return the time of the next statement to settlement, if any; for the core's thread only."""
         return None if self._announcer is None else self._announcer.due_us(lateness_us)
 
     def lodge_late_wager(self, query: LateWagersQuery, keep: Callable[[], Ticket | None]) -> bool:
@@ -276,7 +275,7 @@ class Publishing:
             self._late.add_confirmation(wager, row)
 
     def note_play_requested(self, nonce: str, received_us: int) -> None:
-        """Answer a request for Play as soon as possible; called in the core's thread."""
+        """Queue the answer to a request for Play; called in the core's thread."""
         if self._announcer is not None:
             self._announcer.note_query(nonce, received_us)
 
@@ -304,7 +303,7 @@ class Publishing:
         return self._query_play is not None and self._query_play(query)
 
     def _ask(self, nonce: str) -> bool:
-        """Accept a query from the in-process engine; return False before the journal is open."""
+        """Accept a query from the engine in this process; return False if the journal is not open yet."""
         if self._announcer is None:
             return False
         self._announcer.note_query(nonce)
@@ -316,7 +315,7 @@ class Publishing:
             self._pump.note_durable(outcomes)
 
     def start(self, watchdog: Watchdog, *, journal_verified: bool) -> None:
-        """Start publishing if the outbox is verified; `journal_verified` means that the whole journal is."""
+        """Start publishing if the outbox or, with `journal_verified`, the whole journal is verified."""
         pump = self._pump
         if pump is not None and not self._started and (journal_verified or self._verified):
             self._started = True
@@ -328,7 +327,7 @@ class Publishing:
         return not (self._started and self._pump is not None) or self._pump.stop(timeout_s)
 
     def status(self) -> dict[str, object]:
-        """Return where outcomes go, whether the sink is ready, and how many are not acknowledged."""
+        """Return the destination, whether the sink is ready, and the number of unacknowledged outcomes."""
         sink = self._sink
         to = self._settings.publish.to or ("embedded" if sink is not None else "nobody")
         fields: dict[str, object] = {
@@ -351,7 +350,7 @@ class Publishing:
 
     def _keep_pin(self, engine_key: bytes, by: str) -> None:
         assert self._key is not None, "no answer is accepted before the journal is open"
-        with suppress(OSError):  # If it can't be written, the same key is learned again at the next start.
+        with suppress(OSError):  # If the write fails, the table learns the key again at the next start.
             write_pin(self._pin_file, self._key, engine_key, by)
 
     def _enrolled(self) -> Enrolment:

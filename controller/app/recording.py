@@ -1,7 +1,7 @@
 """Recordings: the raw readings in rotating files, written by a separate thread.
 
-Each file is a log whose header allows it to be replayed on its own. The core queues readings and never waits;
-readings that the disk refuses are kept and retried, up to a limit.
+Each file can be replayed without the others. The core queues readings and never waits. If the disk refuses a
+write, readings are kept, up to a limit, and the write is retried.
 """
 
 import os
@@ -27,24 +27,24 @@ from controller.replay.log import Header, LogWriter
 
 ENDING = ".jsonl.gz"
 _BATCH_S = 0.25
-"""How often readings are written to the file; at most this much is lost if the process dies."""
+"""The interval between writes; a crash of the process loses at most this much."""
 _IDLE_S = 1.0
-"""The longest wait for a reading while nothing needs to be written or synchronized."""
+"""Maximum wait for a reading if no data must be written or synchronized."""
 _SYNC_S = 2.0
-"""How often the file is synchronized to the disk; at most this much is lost in a power cut."""
+"""The interval between synchronizations to the disk; a power cut loses at most this much."""
 MAX_UNWRITTEN = 8 * 1024 * 1024
-"""Maximum number of compressed bytes that are kept while the disk refuses them."""
+"""Maximum number of compressed bytes kept while the disk refuses writes."""
 
 
 class RecordingStart(NamedTuple):
-    """A recorder's queue item: a recording begins."""
+    """A queue item of the recorder: the start of a recording."""
 
     name: str
     header: Header
 
 
 class RecordingEnd(NamedTuple):
-    """A recorder's queue item: a recording ends, `whole` or cut off in the middle of an attempt."""
+    """A queue item of the recorder: the end of a recording, `whole` or cut off during an attempt."""
 
     whole: bool
 
@@ -64,7 +64,7 @@ class Recorder:
     def __init__(
         self, folder: Path, faults: ActiveFaults, *, closed: Callable[[Closed], None], keep_bytes: int
     ) -> None:
-        """Write to this folder; `closed` is called when each file ends, `keep_bytes` limits their size."""
+        """Write to this folder; `closed` is called for each file, `keep_bytes` limits the total size."""
         self._folder = folder
         self._faults = faults
         self._closed = closed
@@ -72,10 +72,10 @@ class Recorder:
         self._queue: SimpleQueue[RecordingStart | AnyReading | RecordingEnd | None] = SimpleQueue()
         self._file: RecordingFile | None = None
         self._is_urgent = Event()
-        """Ends the wait for more readings, because a recording or the recorder ends."""
+        """Set at the end of a recording or of the recorder, to end the wait for more readings."""
         self._thread = Thread(target=self._work, name="recorder", daemon=True)
         self.turns = 0
-        """Incremented with each turn of the thread."""
+        """Incremented in each turn of the thread, for the watchdog."""
 
     def start(self) -> None:
         """Start the thread."""
@@ -88,13 +88,13 @@ class Recorder:
         return file is not None and file.lossy
 
     def put(self, item: RecordingStart | AnyReading | RecordingEnd) -> None:
-        """Queue the next item to write, without waiting."""
+        """Queue an item and return at once."""
         self._queue.put(item)
         if isinstance(item, RecordingEnd):
             self._is_urgent.set()
 
     def stop(self, timeout_s: float) -> bool:
-        """Write what is queued and end the thread; return False on a timeout."""
+        """Write the queued items and end the thread; return False on a timeout."""
         self._queue.put(None)
         self._is_urgent.set()
         self._thread.join(timeout_s)
@@ -112,7 +112,7 @@ class Recorder:
         has_unsaved = self._file is not None and self._file.has_unsaved
         try:
             item = self._queue.get(timeout=_BATCH_S if has_unsaved else _IDLE_S)
-            # Without this wait, each reading would be compressed, written and soon synchronized on its own.
+            # Without this wait, each reading would be compressed and written separately.
             self._is_urgent.wait(_BATCH_S)
             self._is_urgent.clear()
             while True:
@@ -145,7 +145,7 @@ class Recorder:
             self._closed(Closed(file.name, file.digest.hexdigest(), file.size, file.readings))
 
     def _make_room(self) -> None:
-        """Delete the oldest recordings beyond the size limit; the outcomes' evidence stays in the journal."""
+        """Delete the oldest recordings beyond the size limit; the journal keeps the outcomes' evidence."""
         found = [(path.stat(), path) for path in self._folder.glob("*" + ENDING)]
         size = sum(stat.st_size for stat, _ in found)
         for stat, path in sorted(found, key=lambda entry: entry[0].st_mtime_ns):
@@ -156,7 +156,7 @@ class Recorder:
 
 
 class RecordingFile:
-    """The file of the current recording; compressed bytes wait until the disk accepts them."""
+    """The file of the current recording, with a buffer for the compressed bytes not written yet."""
 
     def __init__(self, path: Path, name: str, header: Header) -> None:
         self.name = name
@@ -180,11 +180,11 @@ class RecordingFile:
 
     @property
     def has_unsaved(self) -> bool:
-        """Whether something that was added may not be on the disk yet."""
+        """Whether some readings may not be on the disk yet."""
         return self._added or bool(self._unwritten) or self._unsynced_turns > 0
 
     def write_out(self, faults: ActiveFaults, *, packed: bool = False) -> None:
-        """Write what was added; `packed` means that the log is closed and needs no flush."""
+        """Write the added readings; `packed` means that the log is closed and needs no flush."""
         if self._added and not packed:
             self._log.flush()
         self._added = False
@@ -200,7 +200,7 @@ class RecordingFile:
             faults.clear("recording_failed", "recorder")
 
     def end(self, faults: ActiveFaults, *, whole: bool) -> None:
-        """Close the file; unless it is `whole`, it ends as after a power cut."""
+        """Close the file; without `whole`, the log stays incomplete, as after a power cut."""
         if whole:
             self._log.close()
         self.write_out(faults, packed=whole)
@@ -233,7 +233,7 @@ class RecordingFile:
     def _drop_overflow(self, faults: ActiveFaults) -> None:
         if len(self._unwritten) <= MAX_UNWRITTEN:
             return
-        # A gap would damage the rest of the compressed stream, so nothing more is written to this file.
+        # A gap would damage the rest of the compressed stream, so writing to this file stops.
         self._unwritten = b""
         self.lossy = True
         found = f"the disk refused more than {MAX_UNWRITTEN:,} bytes"
@@ -244,23 +244,23 @@ _encode = msgspec.json.Encoder().encode
 
 
 class Segment:
-    """An engine's session, with a recording of everything that it receives."""
+    """An engine's session and the recording of all readings passed to it."""
 
     def __init__(
         self, setup: Setup, name: str, epoch: str, recorder: Recorder, on_input: OnInput | None = None
     ) -> None:
         """Start a recording with this name; `on_input` is called with the result of each input.
 
-        Raises SetupError if the setup lacks something that its game needs.
+        Raises SetupError if the setup is incomplete for the game.
         """
         self.name = name
         self.session = Session(setup, on_input)
         self.size = 0
-        """Its size so far, in uncompressed bytes."""
+        """The recording's size in uncompressed bytes."""
         self.last_us = 0
-        """The latest time of its readings."""
+        """The latest time of the recorded readings."""
         self.began_us: int | None = None
-        """The arrival of its first reading."""
+        """The arrival of the first reading."""
         self._recorder = recorder
         header = Header(
             version=1,
@@ -293,7 +293,7 @@ class Segment:
         return self.session.feed(reading)
 
     def recording(self, effects: Sequence[Effect]) -> Recording:
-        """Return the first and last arrival among the effects' readings, and the hash of all lines so far."""
+        """Return the recording's name and hash so far, and the times between which the effects arose."""
         arrivals = [
             reading.t if reading.arrived is None else reading.arrived
             for effect in effects
@@ -306,27 +306,27 @@ class Segment:
         )
 
     def end(self) -> Sequence[Effect]:
-        """End the recording between attempts; return the effects of readings still queued, as in a replay."""
+        """End the recording between attempts; return the effects of delayed readings, as in a replay."""
         self._recorder.put(RecordingEnd(whole=True))
         return self.session.finish()
 
     def cut(self) -> None:
-        """End the recording in the middle of an attempt, as after a power cut."""
+        """End the recording during an attempt, as after a power cut."""
         self._recorder.put(RecordingEnd(whole=False))
 
 
 class Rotation(NamedTuple):
-    """When the next recording starts: at this size or age, once the table is quiet."""
+    """The size and age at which the next recording starts, once the table is quiet."""
 
     size: int = 16 * 1024 * 1024
     """Uncompressed bytes."""
     after_us: int = 6 * 3600 * 1_000_000
     quiet_us: int = 60_000_000
-    """How long there must have been no outcome and no input, because a call may still be corrected."""
+    """The time without an outcome or input that counts as quiet; before that, a call may be corrected."""
 
 
 class RecordingSeries:
-    """A session's recordings, one after the other, numbered from 1."""
+    """A session's consecutive recordings, numbered from 1."""
 
     def __init__(
         self,
@@ -345,7 +345,7 @@ class RecordingSeries:
         self._begun = 0
 
     def next(self, state: State, first: First, after: Segment | None = None) -> Segment:
-        """Start the next recording, with the devices' state from the one before it."""
+        """Start the next recording, with the devices' state from the previous one."""
         self._begun += 1
         name = f"{self._setup.table}-{int(self._setup.session):06d}-{self._begun:03d}"
         standing = None if after is None else after.session.standing()

@@ -1,17 +1,16 @@
-"""A release's signed list of its files: created where the release is built, verified where it is installed.
+"""A release's signed list of files: created by the build, verified on the machine where it is installed.
 
 The list (`release.json`) contains the name and SHA-256 of each file of the program, its configuration and its
-units, signed with the manufacturer's release key. With the public key, a changed, added or missing file is
-detected. The list does not contain other projects' packages.
+units, signed with the manufacturer's release key. The list does not contain other projects' packages.
 
-Nor does it contain compiled copies (`__pycache__`), which each machine's Python creates itself. However,
-Python runs a compiled copy without reading the source if the copy's header matches, so verified sources alone
-do not prove what runs. Therefore each source is compiled again and compared with its copy, part by part.
+The list does not contain compiled copies (`__pycache__`), because each machine's Python creates them. Python
+runs a compiled copy without reading the source if the copy's header matches. Therefore each source is
+compiled again and compared with its copy.
 
-The controller verifies its sources when it starts. Compiling them takes a second or more, and a controller
-that runs a planted copy could not detect it, so a background process verifies the copies: `python -X
-pycache_prefix=NOWHERE -m controller.app.release KEYS` uses no compiled copies itself, and writes the
-differences as one line of JSON.
+The controller verifies its sources at startup. A background process verifies the compiled copies, because
+compiling takes a second or more, and because a controller that runs a planted copy could not detect the copy.
+The process, `python -X pycache_prefix=NOWHERE -m controller.app.release KEYS`, uses no compiled copies. It
+writes the differences as one line of JSON.
 """
 
 import importlib.util
@@ -36,9 +35,9 @@ from controller.publish.wire import Unreadable, bounded, is_signed, sign_message
 
 LIST_FILE = "release.json"
 TRUSTED_FILE = "/etc/table/release.pub"
-"""The file of the public release keys that a machine trusts, one per line in hexadecimal digits."""
+"""The file of the public release keys that a machine trusts, one in hexadecimal digits per line."""
 MAX_LIST_BYTES = 4_000_000
-"""Maximum size of a list in bytes; several hundred files take about 120 bytes each."""
+"""Maximum size of a list in bytes; each of several hundred files takes about 120 bytes."""
 _PURPOSE = b"table-release\0"
 _PACKAGES = ("controller", "drivers")
 _CONFIG = "controller/_config"
@@ -49,13 +48,13 @@ MAX_NAMED = 3
 
 
 class ReleaseFault(Exception):
-    """A release can't be signed, or differs from its signed list: what was found and expected."""
+    """A release can't be signed, or differs from its signed list."""
 
 
 class FileList(msgspec.Struct, frozen=True, kw_only=True):
     """The list of a release's files: the SHA-256 of each file by name, and the key that signed the list.
 
-    `history` is that key's history, so that a machine that trusts an earlier key trusts this one too.
+    With the key's `history`, a machine that trusts an earlier key also trusts this one.
     """
 
     release: str
@@ -71,18 +70,18 @@ _decode = msgspec.json.Decoder(FileList).decode
 
 @dataclass(frozen=True, slots=True)
 class ProgramPlace:
-    """A program's folders: `packages` has its packages, `home` everything else (the same in a checkout)."""
+    """A program's folders: `packages` for the packages, `home` for all other files; equal in a checkout."""
 
     packages: Path
     home: Path
 
     @property
     def list_file(self) -> Path:
-        """The file of the signed list."""
+        """The file with the signed list."""
         return self.home / LIST_FILE
 
     def files(self) -> Iterator[tuple[str, Path]]:
-        """Yield each file of the program by its name in an installation."""
+        """Yield each file of the program, with its name in an installation."""
         for package in _PACKAGES:
             yield from _below(self.packages / package, package)
         if not (self.packages / _CONFIG).is_dir():
@@ -91,7 +90,7 @@ class ProgramPlace:
 
 
 def place_of(folder: Path | None = None) -> ProgramPlace:
-    """Return the program's folders in a checkout or an installed release; by default, those of this process.
+    """Return the program's folders in a checkout or an installed release, by default those of this process.
 
     Raises ReleaseFault if the folder contains no program.
     """
@@ -105,7 +104,7 @@ def place_of(folder: Path | None = None) -> ProgramPlace:
         if (packages / "controller").is_dir():
             return ProgramPlace(packages, folder)
     raise ReleaseFault(
-        f"{folder}: contains no program; name a checkout, or a release's folder such as"
+        f"{folder}: contains no program; name a checkout, or the folder of a release, such as"
         " /opt/table-controller/current"
     )
 
@@ -114,7 +113,7 @@ def sign(place: ProgramPlace, key_file: Path) -> bytes:
     """Return the signed list of a program's files.
 
     Raises:
-        JournalFault: the key's file contains no release key, or others can read it.
+        JournalFault: the key's file contains no release key, or other users can read it.
         ReleaseFault: the key's history ends with a different key.
         OSError: a file can't be read.
     """
@@ -124,7 +123,7 @@ def sign(place: ProgramPlace, key_file: Path) -> bytes:
     if steps and steps[-1].new != public:
         raise ReleaseFault(
             f"{key_file}: found key {public[:16]}, expected {steps[-1].new[:16] or 'none (it was revoked)'}"
-            ", according to its history"
+            " according to its history"
         )
     listed = FileList(release=_version(), files=dict(_digests(place)), key=public, history=steps)
     unsigned = msgspec.to_builtins(listed)
@@ -133,12 +132,12 @@ def sign(place: ProgramPlace, key_file: Path) -> bytes:
 
 
 def verify(place: ProgramPlace, trusted: Collection[str], *, compiled: bool = True) -> FileList:
-    """Return the list of a program's files after verifying it and the files.
+    """Verify a program's list of files, the files, and with `compiled` the compiled copies; return the list.
 
-    With `compiled`, also verify the compiled copies that this Python would run, which takes about a second.
+    The compiled copies are those that this Python would run. Their verification takes about a second.
 
     Raises:
-        ReleaseFault: there is no list, no trusted key signed it, or files differ from it.
+        ReleaseFault: there is no list, no trusted key signed the list, or files differ from the list.
         OSError: a file can't be read.
     """
     file = place.list_file
@@ -188,7 +187,7 @@ def _below(folder: Path, name: str) -> Iterator[tuple[str, Path]]:
 
 def _digests(place: ProgramPlace) -> Iterator[tuple[str, str]]:
     for name, path in place.files():
-        # For a link, the target's name is hashed: following it would include files that are on no list.
+        # A link is hashed by the target's name, because its target may not be a file of the program.
         contents = b"link " + os.fsencode(path.readlink()) if path.is_symlink() else path.read_bytes()
         yield name, sha256(contents).hexdigest()
 
@@ -220,11 +219,11 @@ def _version() -> str:
 
 
 NOWHERE = "/proc/none"
-"""A folder that can't exist, so that Python finds no compiled copy in it and writes none."""
+"""A folder that can't exist, so Python neither finds nor writes compiled copies there."""
 
 
 class Difference(msgspec.Struct, frozen=True):
-    """The process's result: a description of the differences, empty if there are none."""
+    """The background process's result: a description of the differences, or an empty text."""
 
     differs: str
 
@@ -233,7 +232,7 @@ _decode_difference = msgspec.json.Decoder(Difference).decode
 
 
 def check(keys: Path) -> Difference:
-    """Return how this program differs from its list, which a key in this file must have signed."""
+    """Return the differences between this program and its list, which a key in this file must have signed."""
     try:
         verify(place_of(), trusted_keys(keys))
     except ReleaseFault as fault:
@@ -244,13 +243,13 @@ def check(keys: Path) -> Difference:
 
 
 def main(keys: str) -> None:
-    """Check at the lowest priority, and write the result."""
+    """Check this program at the lowest priority, and write the result to standard output."""
     lower_priority()
     sys.stdout.buffer.write(msgspec.json.encode(check(Path(keys))) + b"\n")
 
 
 class ReleaseCheck:
-    """One check of this program in the background; a difference is a fault that locks play."""
+    """One check of this program in the background; any difference is a fault that locks play."""
 
     def __init__(self, keys: Path, faults: ActiveFaults) -> None:
         """Compare the program with its list, which a key in this file must have signed."""
@@ -296,12 +295,12 @@ _PARTS = (
     "co_linetable",
     "co_exceptiontable",
 )
-"""The compared attributes: all but the constants and `co_filename`, which depends on the folder."""
+"""The attributes of code objects to compare; `co_filename` is excluded, because it depends on the folder."""
 _FILE_NAME = "co_filename"
 
 
 def planted(source: Path) -> Iterator[Path]:
-    """Yield each compiled copy of a module that this Python would run although it differs from the source.
+    """Yield each compiled copy that differs from the module's source, but that this Python would run.
 
     Raises OSError if a file can't be read.
     """
@@ -330,7 +329,7 @@ def _matches(copy: bytes, source: Path, optimize: int) -> bool:
 
 
 def _would_run(copy: bytes, source: Path, text: bytes) -> bool:
-    """Return whether Python's importer would run the copy: its header matches the source."""
+    """Return whether Python's importer would run the copy, because the copy's header matches the source."""
     if len(copy) < _HEADER or copy[:4] != importlib.util.MAGIC_NUMBER:
         return False
     flags = int.from_bytes(copy[4:8], "little")
@@ -342,7 +341,7 @@ def _would_run(copy: bytes, source: Path, text: bytes) -> bool:
 
 
 def _comparable(part: object) -> object:
-    """Return a value to compare: equality of code objects ignores some attributes, and 1 == 1.0 == True."""
+    """Return a value for comparison that includes every attribute and distinguishes 1, 1.0 and True."""
     match part:
         case CodeType():
             return (*(getattr(part, name) for name in _PARTS), tuple(map(_comparable, part.co_consts)))

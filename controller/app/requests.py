@@ -1,4 +1,4 @@
-"""The requests of the control socket: each is checked against permissions, handled and answered."""
+"""The requests of the control socket: this module checks permissions, handles each request and answers it."""
 
 import time
 import zlib
@@ -59,7 +59,7 @@ from controller.replay.source import Source
 R = TypeVar("R", bound=AnyRequest)
 
 DURABLE_TIMEOUT_S = 2.0
-"""How long to wait for an acknowledgement to reach the disk."""
+"""Maximum wait until an acknowledgement is on the disk."""
 NO_JOURNAL = "the journal is not open; see `tablectl faults`"
 _input_of = converter_of(Input)
 _ADVICE = {
@@ -74,15 +74,15 @@ def _subject_of(request: Enter) -> str:
 
 
 def _why_closed(request: Enter, view: View) -> str | None:
-    """Return why the review or proposal named in a ruling is closed; None if it is still open."""
+    """Return why the review or proposal named in a ruling is closed; None if it is open."""
     named = _subject_of(request).partition(" ")[0]
     awaited = view.awaited
     if awaited is not None and str(awaited.number) == named:
         return None
     kind = next((kind for kind in ("spin", "deal") if getattr(view.first, kind) > 1), "roll")
     return (
-        f"{kind} {named} is no longer under review: someone ruled on it, or play continued; check"
-        " the result, and correct it if it is wrong"
+        f"{kind} {named} is no longer under review, because someone ruled on it or play continued; check"
+        " the result, and correct it if necessary"
     )
 
 
@@ -94,13 +94,13 @@ class Requests:
     """Answers the requests sent to one controller; thread-safe."""
 
     def __init__(self, daemon: Daemon) -> None:
-        """Answer for this daemon."""
+        """Answer requests to this daemon."""
         self._daemon = daemon
         self._tally = RefusalTally()
         self._verifier = Verifier(daemon.options.sign_in_key, _since_boot_us)
 
     def answer(self, request: AnyRequest, peer: Peer) -> bytes:
-        """Handle the request if this peer may make it; return the line of the answer."""
+        """Handle a request if this peer may send it, and return the answer."""
         try:
             return self._answer(request, peer)
         except JournalFault as fault:
@@ -123,15 +123,15 @@ class Requests:
             case HoldPictures():
                 return self._if_may(peer, "hold pictures", request, self._hold_pictures)
             case OutboxRequest() | Settled() if self._daemon.options.shadow:
-                return refusal("shadow", "this controller is a shadow: its calls must not be settled")
+                return refusal("shadow", "this controller is a shadow, so its calls must not be settled")
             case OutboxRequest():
                 return self._if_may(peer, "read the outbox", request, self._outbox)
             case Settled():
                 return self._if_may(peer, "settle", request, self._settled)
         return refusal(
             "bad_request",
-            "`watch` and `test` each need a separate connection; `ask`, `try` and `tested` are accepted only"
-            " during a test",
+            "`watch` and `test` need separate connections; `ask`, `try` and `tested` are accepted only during"
+            " a test",
         )
 
     def _approve_any(self, request: Approve, peer: Peer) -> bytes:
@@ -152,7 +152,7 @@ class Requests:
         return do(request, peer, live)
 
     def forbidden(self, peer: Peer, action: str) -> bytes:
-        """Journal that an action was refused, and return the refusal."""
+        """Journal the refusal of an action, and return the answer."""
         if (live := self._daemon.live) is not None:
             self._note_refusal(live, peer, action)
         return refusal("not_allowed", f"{peer.user} may not {action}; {_ADVICE['not_allowed']}")
@@ -160,9 +160,9 @@ class Requests:
     def identify(
         self, request: BeginTest | Watch | HistoryRequest, peer: Peer
     ) -> tuple[Peer, str | None] | bytes:
-        """Return the peer and person for whom a request is made; with a token, the token's role and person.
+        """Return the peer and, with a token, the token's person; the peer then has the token's role.
 
-        Return the refusal instead if the token is not valid.
+        Return a refusal if the token is invalid.
         """
         if request.token is None:
             return peer, None
@@ -172,14 +172,14 @@ class Requests:
     def admit(
         self, request: BeginTest | Watch | HistoryRequest, peer: Peer, action: str
     ) -> tuple[Peer, str | None] | bytes:
-        """Return the peer and person for whom a request is made if they may make it, else the refusal."""
+        """Return the result of `identify` if the peer may then perform the action, else a refusal."""
         asking = self.identify(request, peer)
         if isinstance(asking, bytes) or asking[0].may(action):
             return asking
         return self.forbidden(asking[0], action)
 
     def _show(self, request: BoardRequest | TableRequest | PictureRequest, peer: Peer) -> bytes:
-        """Answer a screen's request: the board for every client, the rest for staff screens only."""
+        """Answer a screen's request; every client may see the board, only staff screens the rest."""
         live = self._daemon.live
         match request:
             case BoardRequest():
@@ -191,7 +191,7 @@ class Requests:
         return answer(floor=build_floor(self._daemon))
 
     def _enter_signed(self, request: Enter, peer: Peer, token: str) -> bytes:
-        """Enter an input from a screen for the person in the token; `by` and `who` are ignored."""
+        """Enter an input for the person in a screen's token; the request's `by` and `who` are ignored."""
         claims = self._claims(token, peer, f"enter {request.name} with this token")
         if isinstance(claims, bytes):
             return claims
@@ -201,7 +201,7 @@ class Requests:
         return self._if_may(peer.signed_in_as(claims.role), action, signed, enter)
 
     def _approve_signed(self, request: Approve, peer: Peer, token: str) -> bytes:
-        """Handle an approval from a screen for the person in the token."""
+        """Handle an approval by the person in a screen's token."""
         action = f"approve {request.what} with this token"
         claims = self._claims(token, peer, action)
         if isinstance(claims, bytes):
@@ -210,7 +210,7 @@ class Requests:
             if (live := self._daemon.live) is not None:
                 self._note_refusal(live, peer, action)
             return refusal(
-                "not_theirs", f"only a {' or a '.join(sorted(APPROVERS))} can approve this; call one"
+                "not_theirs", f"this needs approval at a screen by a {' or a '.join(sorted(APPROVERS))}"
             )
         signed = msgspec.structs.replace(request, who=claims.person, token=None)
         approve = partial(self._approve, details={"role": claims.role, "console": claims.console})
@@ -230,7 +230,7 @@ class Requests:
     def _picture(self, request: PictureRequest, _peer: Peer, live: RunningTable) -> bytes:
         """Answer with a drawing of the attempt that awaits a ruling.
 
-        A deal is not drawn, because its cards may be covered. A spin is not drawn while bets are accepted.
+        Deals are not drawn, because cards may be face down. Spins are not drawn while bets are accepted.
         """
         view = live.core.view
         awaited = view.awaited
@@ -257,8 +257,7 @@ class Requests:
         arguments = msgspec.to_builtins(request)
         for key in ("do", "wait_s", "of_review"):
             arguments.pop(key, None)
-        # A late wager must be confirmed by two people, so a typed name does not identify them: only a token
-        # or the kernel does.
+        # Two people must confirm a late wager. Only a token or the kernel identifies them, not a typed name.
         named = console is not None or request.name != "confirm_late"
         arguments["who"] = (request.who if named else None) or peer.user
         if request.what is not None:
@@ -298,13 +297,13 @@ class Requests:
         return answer(approved=request.what, cleared=holding)
 
     def _accept_journal(self, request: Approve, peer: Peer) -> bytes:
-        """Handle the acceptance of an older journal; unlike other requests, it requires that none is open."""
+        """Handle the acceptance of an older journal, for which no journal may be open."""
         if not peer.may("approve"):
             return self.forbidden(peer, "approve")
         if self._daemon.live is not None:
-            return refusal("not_now", "the journal is open; there is nothing to accept")
+            return refusal("not_now", "the journal is open, so there is no older journal to accept")
         if not request.reason:
-            return refusal("bad_request", "`reason` must state why play continues with an older journal")
+            return refusal("bad_request", "`reason` is empty; state why play continues with an older journal")
         self._daemon.accept_journal(peer.user, request.who or peer.user, request.reason)
         return answer(approved=request.what)
 
@@ -339,7 +338,7 @@ class Requests:
         live.core.note(CONTROL, used if details is None else {**used, "said": details})
 
     def sum_up(self, *, all_of_it: bool = False) -> None:
-        """Journal the sums of the refusals that were too frequent to get their own rows."""
+        """Journal the sums of the refusals that were too frequent for separate rows."""
         live = self._daemon.live
         if live is not None:
             now_us = self._daemon.monotonic.now_us()
@@ -357,7 +356,7 @@ NO_LIMIT_US = 2**62
 
 
 class _Arrival(msgspec.Struct):
-    """The arrival of a recorded line; the header has none."""
+    """The times in a recorded line; a header has none."""
 
     t: int = 0
     arrived: int | None = None
@@ -367,16 +366,16 @@ _decode_arrival = msgspec.json.Decoder(_Arrival).decode
 
 
 def history_limit(view: View, game: str, last_n: int, opened: HistoryLimit) -> HistoryLimit:
-    """Return how much of the past may be shown now; the caller must read `last_n` before `view`.
+    """Return the limit of the history that may be shown now; the caller must read `last_n` before `view`.
 
-    While an attempt's readings must be hidden, that is only what precedes `opened`, when bets last opened.
+    If an attempt's readings must be hidden, the limit is `opened`, when bets last opened.
     """
     hidden = view.must_hide_readings(game) or (game_of(game).dealt_face_down and view.attempt_open)
     return opened if hidden else HistoryLimit(last_n, view.now_us)
 
 
 def history_lines(request: HistoryRequest, live: RunningTable, journal: Path) -> Iterator[bytes]:
-    """Yield the lines that answer a request about the past; raises JournalFault if there is no answer."""
+    """Yield the answer to a request about the past; raises JournalFault if the journal can't be read."""
     with Reader(journal / JOURNAL_FILE) as reader:
         last_n = reader.last_n()
         view = live.core.view
@@ -415,14 +414,14 @@ def _is_of_session(name: str, view: View) -> bool:
 def _recordings(folder: Path, view: View) -> Iterator[dict[str, object]]:
     """Yield each recording, the newest first.
 
-    Those of the current session are listed without their size, which would reveal each pass of the ball
+    The size of the current session's recordings is omitted, because it would reveal each pass of the ball
     (R-SPIN-3).
     """
     for path in sorted(folder.glob(f"*{ENDING}"), reverse=True):
         name = path.name.removesuffix(ENDING)
         kept = None
         if not _is_of_session(name, view):
-            with suppress(OSError):  # it may have been deleted meanwhile to make room
+            with suppress(OSError):  # The recorder may delete the file to make room.
                 kept = path.stat()
         yield {
             "name": name,
@@ -432,11 +431,12 @@ def _recordings(folder: Path, view: View) -> Iterator[dict[str, object]]:
 
 
 def _recorded(path: Path, limit_us: int) -> Iterator[bytes]:
-    """Yield the lines of a recording as written so far, up to the first that arrived after the limit."""
+    """Yield the lines written to a recording so far, up to the first that arrived after the limit."""
     try:
         stream = path.open("rb")
     except OSError as error:
-        yield refusal("no_recording", f"{path.name}: {error.strerror}; it was moved, or deleted to make room")
+        message = f"{path.name}: {error.strerror}; the recording was moved, or deleted to make room"
+        yield refusal("no_recording", message)
         return
     yield answer(recording=path.name)
     rest = b""

@@ -52,11 +52,11 @@ from controller.publish.players import first_board
 from drivers.registry import DEVICE_MODULES, device_type
 
 DEVICES_WITHIN_US = 20_000_000
-"""A device still down this long after the start is a fault; wheels and cameras take seconds to start."""
+"""The time after startup at which a device that is down becomes a fault; cameras take seconds to start."""
 
 
 class Check(msgspec.Struct, frozen=True, kw_only=True):
-    """One check of the self-test: whether it passed, and a description of what was found."""
+    """The result of one check of the self-test, with a description of the findings."""
 
     name: str
     ok: bool
@@ -76,11 +76,10 @@ class SelfTest:
         *,
         switches: Mapping[str, frozenset[str] | None],
     ) -> None:
-        """Set up the self-test of these parts.
+        """Use these parts.
 
-        `started` is the session's first row, `required` are the devices that must be up. `switches` are the
-        locking switches that must have been reported, by device; None for a device whose switches are not
-        known by name.
+        `started` is the ticket of the session's first row. `required` are the devices that must be up.
+        `switches` are the locking switches that each device must report; None if their names are unknown.
         """
         self._journal = journal
         self._started = started
@@ -99,7 +98,7 @@ class SelfTest:
         )
 
     def report_missing(self, since_start_us: int) -> None:
-        """Report a fault if devices are still down this long after the start; clear it once all are up."""
+        """Report a fault if devices are down too long after startup; clear the fault if all are up."""
         missing = self._devices.missing(self._required)
         waits = any(fault.code == WAITS for fault in self._faults.present)
         if not missing:
@@ -113,7 +112,7 @@ class SelfTest:
         message = (
             "the session's first row is on the disk"
             if ok
-            else str(fault or "no row has reached the disk yet")
+            else str(fault or "the session's first row is not on the disk yet")
         )
         return Check(name="journal", ok=ok, says=message)
 
@@ -124,7 +123,7 @@ class SelfTest:
         return Check(name="devices", ok=not missing, says=message)
 
     def _check_switches(self, now_us: int) -> Check:
-        """Check that every locking switch has been reported and is closed."""
+        """Check whether every locking switch has been reported and is closed."""
         opened = self._devices.open_switches
         if opened:
             return Check(name="switches", ok=False, says=f"open: {', '.join(opened)}")
@@ -144,13 +143,11 @@ def _each(missing: Mapping[str, str]) -> str:
 
 
 def _unreported(dev: str, switches: str) -> str:
-    """Return what a device has not reported yet, and what to do about it."""
+    """Return a message about a device's unreported switches, with the remedy."""
     if switches == "any":
-        return (
-            f"{dev} has not reported its switches since the start; wait 10 s, or open and close one of them"
-        )
+        return f"{dev} has not reported its switches since startup; wait 10 s, or open and close one of them"
     them = "each of them" if ", " in switches else "it"
-    return f"{dev} has not reported {switches} since the start; open and close {them}"
+    return f"{dev} has not reported {switches} since startup; open and close {them}"
 
 
 def passed(checks: tuple[Check, ...]) -> bool:
@@ -159,11 +156,11 @@ def passed(checks: tuple[Check, ...]) -> bool:
 
 
 OUTLIVES_RESTARTS = frozenset({"clock_stepped", "device_component", TEST_FAILED})
-"""Faults that stay active across a restart, which does not detect them again, until a person clears them."""
+"""Faults restored at startup, because nothing detects them again; they are active until a person acts."""
 LOOK_BACK = 5000
-"""Maximum number of rows searched for the lock; a lock recorded in an older row counts as a person's."""
+"""Maximum number of rows searched for the lock's cause; an older lock counts as a person's."""
 STOP_S = 5.0
-"""How long each thread may take to stop."""
+"""Maximum time for a thread to stop."""
 _encode = msgspec.json.Encoder().encode
 
 
@@ -187,10 +184,10 @@ class RunningTable:
         accept: Acceptance | None = None,
         progress: Progress | None = None,
     ) -> None:
-        """Open the journal and restore the table's last state, but locked.
+        """Open the journal and restore the table's last state, with the table locked.
 
-        `accept` is a person's decision to continue with a journal that is not the newest; `progress` is
-        called with the rows verified so far.
+        `accept` is a person's decision to continue with an older journal. `progress` is called with the
+        number of rows verified so far.
 
         Raises:
             JournalFault: the journal can't be opened or continued.
@@ -202,7 +199,7 @@ class RunningTable:
         self._hardware = hardware
         self._publishing = publishing
         self.is_verified = False
-        """Whether the whole journal is verified, not only the rows since its last checkpoint."""
+        """Whether the whole journal is verified, including the rows before its last checkpoint."""
         self._begun_us = inlet.now_us
         self._unlock_requested_at = -1
         self._testing = Lock()
@@ -221,7 +218,7 @@ class RunningTable:
         self._retention = Retention(self.journal, settings.retention, wall)
         self.last_n = self.journal.recovered.last_n
         self.bets_opened = HistoryLimit(self.last_n, self._begun_us)
-        """The last row and reading when bets last opened, or when this session began."""
+        """The last row and the time when bets last opened, or when this session began."""
         publishing.open(
             self.journal,
             key,
@@ -300,7 +297,7 @@ class RunningTable:
         self.core.why_locked = self.why_locked
 
     def begin(self, watchdog: Watchdog) -> None:
-        """Start the threads, and add them to the watchdog."""
+        """Start the threads, and register the recorder and the core with the watchdog."""
         self.recorder.start()
         self.core.start()
         watchdog.watch("recorder", lambda: self.recorder.turns)
@@ -317,7 +314,7 @@ class RunningTable:
             self._retention.drop_expired(now_us)
 
     def end(self, *, begun: bool = True) -> bool:
-        """Stop verifier, core, recorder, pump and journal; return whether everything is on the disk."""
+        """Stop verifier, core, recorder, publishing and journal; return whether all data is on the disk."""
         self.verifier.stop(1.0)
         clean = not begun or all([self.core.stop(STOP_S), self.recorder.stop(STOP_S)])
         if not self._publishing.stop(STOP_S):
@@ -337,18 +334,18 @@ class RunningTable:
     # --- the self-test ---
 
     def why_locked(self) -> str | None:
-        """Return which checks of the self-test currently fail; None if a person may unlock the table."""
+        """Run the self-test and return its failing checks; None if a person may unlock the table."""
         self.test()
         failing = [f"{check.name}: {check.says}" for check in self.tested if not check.ok]
         return "; ".join(failing) or None
 
     @property
     def tested(self) -> tuple[Check, ...]:
-        """The checks of the last self-test."""
+        """The results of the last self-test."""
         return self._tested
 
     def test(self) -> None:
-        """Run the self-test, publish a changed result, and unlock the table if that is automatic."""
+        """Run the self-test, publish a changed result, and unlock the table if the options permit it."""
         with self._testing:
             self._test()
 
@@ -393,7 +390,7 @@ class RunningTable:
                 yield Fault(fault.code, fault.where, fault.found)
 
     def _start(self, digests: Digests, resumed: Resumed) -> Ticket:
-        """Journal the table's identity, then the attempts that were cut off, and the lock."""
+        """Journal the table's identity, then the outcomes that open the session."""
         identity = Identity(
             session=int(self.setup.session),
             software=digests.software,
@@ -411,19 +408,19 @@ class RunningTable:
     # --- called by other threads ---
 
     def _enter_line_bet(self, seat: str, has: bool) -> None:
-        """Enter the settlement engine's answer about the shooter's line bet, journaled like an input."""
+        """Journal and enter settlement's answer about the shooter's line bet."""
         self.core.note("settlement.said", {"input": "line_bet", "seat": seat, "has": has})
         entered = Input(t=0, dev=SETTLEMENT, name="line_bet", by=SETTLEMENT, seat=seat, on=has)
         self._inlet.post(entered, has_time=False)
 
     def _enter_without_pair_plus(self, without: tuple[str, ...]) -> None:
-        """Enter settlement's answer about the positions without Pair Plus, journaled like an input."""
+        """Journal and enter settlement's answer about the positions without Pair Plus."""
         self.core.note("settlement.said", {"input": "pair_plus", "seats": without})
         entered = Input(t=0, dev=SETTLEMENT, name="pair_plus", by=SETTLEMENT, seats=without)
         self._inlet.post(entered, has_time=False)
 
     def _enter_played(self, round_: int, seats: tuple[str, ...]) -> None:
-        """Enter settlement's answer about the positions with Play in a round, journaled like an input."""
+        """Journal and enter settlement's answer about the positions with Play in a round."""
         self.core.note("settlement.said", {"input": "played", "round": round_, "seats": seats})
         entered = Input(t=0, dev=SETTLEMENT, name="played", by=SETTLEMENT, seats=seats)
         self._inlet.post(msgspec.structs.replace(entered, what=str(round_)), has_time=False)
@@ -431,8 +428,7 @@ class RunningTable:
     def _query_late(self, query: LateWagersQuery) -> bool:
         """Lodge a wager made with the dice out for confirmation; return False if that is impossible.
 
-        The wager's row is queued for the journal before the consoles, where staff confirm it, receive its
-        description.
+        The wager's row is queued for the journal before the staff's consoles receive the description.
         """
         lodged = {"wager": query.wager, "says": query.says}
         fields = {"input": "late_wager", **lodged, "digest": query.digest, "nonce": query.nonce}
@@ -446,11 +442,10 @@ class RunningTable:
     def _query_play(self, query: PlayQuery) -> bool:
         """Enter a request for Play at some positions as an input; return False if that is impossible.
 
-        As an input, the request keeps its place among the folds; it is answered once the core has processed
-        it (`play_requested`).
+        As an input, the request is processed in order with the folds. The core then calls `play_requested`.
         """
         if query.round != self.core.view.first.round:
-            return False  # A copy of an earlier request, or bets have opened since.
+            return False  # The request is a copy of an earlier one, or bets have reopened.
         entered = Input(t=0, dev=SETTLEMENT, name="play_asked", by=SETTLEMENT, seats=query.seats)
         entered = msgspec.structs.replace(entered, what=query.nonce)
         return self._inlet.post(entered, has_time=False, spare=ROOM_FOR_READINGS)
@@ -483,7 +478,7 @@ class RunningTable:
 
 
 def _last_row(row: Row) -> LastRow | None:
-    """Return the outcome in one of the last rows; None if its body was dropped."""
+    """Return the outcome in a row; None if the row's body was dropped."""
     if row.body is None:
         return None
     try:
@@ -493,7 +488,7 @@ def _last_row(row: Row) -> LastRow | None:
 
 
 def build_setup(settings: TableSettings, resumed: Resumed, session: int) -> Setup:
-    """Return the session's setup: the table's last state, but with the table locked."""
+    """Return the session's setup: the table's last state, with the table locked."""
     return Setup(
         table=settings.table,
         ruleset=settings.rules,
@@ -516,7 +511,7 @@ def build_setup(settings: TableSettings, resumed: Resumed, session: int) -> Setu
 
 
 def _ignore_lamp(lamp: str, shows: str) -> None:
-    """Do nothing: a table without its own hardware has no lamps except those that watchers show."""
+    """Do nothing; a table without hardware has only the lamps that watchers show."""
 
 
 def _boot_id() -> str:

@@ -1,4 +1,4 @@
-"""JSON Schemas of the configuration files, for editors: `python -m controller.app.schemas [--check]`."""
+"""Generator of the configuration files' JSON Schemas: `python -m controller.app.schemas [--check]`."""
 
 import argparse
 import ast
@@ -35,13 +35,13 @@ def schemas() -> Mapping[str, str]:
 
 
 def stale(folder: Path) -> list[Path]:
-    """Return the schema files that don't match the types."""
+    """Return the schema files that don't match the configuration types."""
     files = ((folder / name, text) for name, text in schemas().items())
     return [file for file, text in files if not file.is_file() or file.read_text(encoding="utf-8") != text]
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Write the stale schema files; with `--check`, only return 1 if there are any."""
+    """Write the stale schema files; with `--check`, write none, and return 1 if a file is stale."""
     parser = argparse.ArgumentParser(prog="python -m controller.app.schemas", description=__doc__)
     parser.add_argument("--check", action="store_true", help="only check whether a file is stale")
     check = parser.parse_args(arguments).check
@@ -58,7 +58,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 class _ForEditors(GenerateJsonSchema):
-    """Adds each key's docstring as its description, and forbids unknown keys, so that editors report them."""
+    """Adds each key's docstring as the description, and forbids unknown keys."""
 
     def dataclass_schema(self, schema: core_schema.DataclassSchema) -> JsonSchemaValue:
         made = super().dataclass_schema(schema)
@@ -70,7 +70,7 @@ class _ForEditors(GenerateJsonSchema):
         return made
 
     def field_title_should_be_set(self, schema: object) -> bool:  # noqa: ARG002 - the same for every field
-        """Return False: a title would only repeat the key."""
+        """Return False, because a title would repeat the key."""
         return False
 
 
@@ -81,7 +81,7 @@ def _attribute_docstrings(cls: type) -> Iterator[tuple[str, str]]:
     classes = (node for node in ast.walk(source) if isinstance(node, ast.ClassDef))
     definition = next((node for node in classes if node.name == cls.__name__), None)
     if definition is None:
-        return  # created at run time (which Python 3.13 attributes to this module), so it has no docstrings
+        return  # A class created at run time has no source; Python 3.13 attributes it to this module.
     for attribute, following in pairwise(definition.body):
         if not isinstance(attribute, ast.AnnAssign) or not isinstance(attribute.target, ast.Name):
             continue
@@ -106,7 +106,7 @@ def _with_thresholds(table: JsonSchemaValue, rules: JsonSchemaValue) -> JsonSche
 
 
 def _with_devices(table: JsonSchemaValue) -> JsonSchemaValue:
-    """Allow any type of device, each with its own keys, or a device whose readings another device sends."""
+    """Allow each type of device with its keys, and devices without a type."""
     shapes = [BareDevice, *(shape_of(name, kind) for name, kind in sorted(Kinds().items()))]
     made = [TypeAdapter(shape).json_schema(schema_generator=_ForEditors) for shape in shapes]
     parts = {name: part for shape in made for name, part in shape.pop("$defs", {}).items()}

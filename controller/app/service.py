@@ -1,4 +1,4 @@
-"""The daemon as a system service: log, notifications to systemd, exit codes, and the watchdog."""
+"""The daemon's functions as a system service: log, notifications to systemd, exit codes, and watchdog."""
 
 import socket
 import sys
@@ -18,17 +18,17 @@ INFO: Level = "<6>"
 
 
 MAX_LINES = 200
-"""How many of the log's last lines are kept in memory, for a technician's screen."""
+"""The number of log lines kept in memory for a technician's screen."""
 _last_lines: deque[tuple[int, str]] = deque(maxlen=MAX_LINES)
 
 
 def last_logged() -> tuple[tuple[int, str], ...]:
-    """Return the last lines of the log, the newest last, each with its wall time (us since 1970)."""
+    """Return the last lines of the log, the newest last, each with its wall time in us since 1970."""
     return tuple(_last_lines)
 
 
 def log(level: Level, text: object) -> None:
-    """Write one line to the log; the level is left out if stderr is a terminal."""
+    """Write one line to the log, without the level if stderr is a terminal."""
     mark = "" if sys.stderr.isatty() else level
     line = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in str(text))
     _last_lines.append((system_wall().us, line))
@@ -42,11 +42,11 @@ WATCHDOG = "WATCHDOG=1"
 EXTEND_START = "EXTEND_TIMEOUT_USEC=60000000"
 """Extends the start's timeout to a minute from now (sd_notify(3)); sent repeatedly during a long start."""
 SEND_TIMEOUT_S = 0.2
-"""A full socket must not block the daemon; another message follows soon."""
+"""Maximum wait for a full socket; the message is then dropped."""
 
 
 class Notifier:
-    """Sends messages to the socket that `NOTIFY_SOCKET` names."""
+    """Sends messages to the socket named by `NOTIFY_SOCKET`."""
 
     def __init__(self, environ: Mapping[str, str]) -> None:
         """Read the socket's address and the watchdog's interval from the environment."""
@@ -57,7 +57,7 @@ class Notifier:
         self.watchdog_s = int(usec) / 1e6 if usec.isdigit() else None
 
     def notify(self, *words: str) -> None:
-        """Send these messages, ignoring failures."""
+        """Send these messages, and ignore errors."""
         if not self._address:
             return
         with suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC) as out:
@@ -66,19 +66,19 @@ class Notifier:
 
 
 STOPPED = 0
-"""Exit code: stopped, and everything pending is on disk."""
+"""Exit code: stopped, with all data on the disk."""
 BAD_SETTINGS = 2
-"""Exit code: the table's file or the command line is wrong; nothing was started."""
+"""Exit code: not started, because the table's file or the command line is invalid."""
 IN_USE = 4
 """Exit code: another controller uses the journal or listens on the socket."""
 NOT_FLUSHED = 5
 """Exit code: stopped, but the disk did not accept the last rows."""
 DEFECT = 70
-"""Exit code: the core failed because of a defect; systemd restarts the service."""
+"""Exit code: the core failed because of a bug; systemd restarts the service."""
 
 
 STUCK_TIMEOUT_S = 10.0
-"""A thread that makes no progress for this long is reported; an SD card can stall for seven seconds."""
+"""The time without progress after which a thread is reported; an SD card can stall for seven seconds."""
 CODE = "thread_stopped"
 
 
@@ -93,11 +93,11 @@ class Watchdog:
         self._moved: dict[str, tuple[int, int]] = {}
 
     def watch(self, name: str, turns: Callable[[], int]) -> None:
-        """Add a thread; `turns` returns a count that increases while it makes progress."""
+        """Add a thread; `turns` returns a count that increases while the thread makes progress."""
         self._watched[name] = turns
 
     def check(self, now_us: int) -> bool:
-        """Report stuck threads; return whether all threads progressed since it last returned True."""
+        """Report stuck threads; return whether all threads progressed since the last True."""
         turns = {name: count() for name, count in self._watched.items()}
         for name, count in turns.items():
             before, since_us = self._moved.get(name, (-1, now_us))

@@ -29,11 +29,11 @@ from drivers.registry import DEVICE_MODULES, device_type
 _TIMELESS_FIGURES = frozenset(
     {"node", "firmware", "boot", "does", "phase", "troubles", "connected", "open", "clock"}
 )
-"""Values of a device that don't reveal when it sent a reading."""
+"""Values of a device that don't reveal the times of its readings."""
 _SECOND_US = 1_000_000
 Calibration = Literal["camera", "walls", "wheel"]
 _CALIBRATIONS: Mapping[str, Calibration] = {"wall_impact": "walls", "ball_beam": "wheel"}
-"""The calibrations, by the kind of reading that they concern."""
+"""The calibrations by kind of reading."""
 
 
 def build_status(daemon: Daemon) -> dict[str, object]:
@@ -61,7 +61,7 @@ def build_status(daemon: Daemon) -> dict[str, object]:
     if live is None:
         return {**fields, "lock": "locked", "lamps": {"lock": "locked", "fault": _first_code(daemon)}}
     view = live.core.view
-    # With data time, the table plays a simulation, in which nobody can bet on the ball's timing.
+    # With data time, the table plays a simulation, in which nobody bets.
     hidden = view.must_hide_readings(live.setup.ruleset.game) and not daemon.options.data_time
     return {
         **fields,
@@ -95,14 +95,14 @@ def build_status(daemon: Daemon) -> dict[str, object]:
 
 
 def _file_of(daemon: Daemon) -> str:
-    """Return the path of the table's file, or the start option if the file has been deleted since."""
+    """Return the path of the table's file, or the start option if the file has been deleted."""
     with suppress(SettingsError):
         return str(config_file("tables", daemon.options.table).resolve())
     return daemon.options.table
 
 
 def _process() -> dict[str, object]:
-    """Return this process's CPU time, and its resident memory (proc(5), statm) if known."""
+    """Return this process's CPU time and resident memory (proc(5), statm)."""
     used = resource.getrusage(resource.RUSAGE_SELF)
     resident_bytes = None
     with suppress(OSError):  # /proc may be restricted
@@ -112,7 +112,7 @@ def _process() -> dict[str, object]:
 
 
 def describe_lock(view: View) -> dict[str, object] | None:
-    """Return who locked the table, why, and what unlocks it; None if it is not locked."""
+    """Return the lock's author, its cause and what clears it; None if the table is not locked."""
     if view.state.lock != "locked":
         return None
     lock = view.locked_by
@@ -121,7 +121,7 @@ def describe_lock(view: View) -> dict[str, object] | None:
             "by": "",
             "who": None,
             "cause": "",
-            "says": "locked since before the restart",
+            "says": "the table was locked before the restart",
             "clears": _BY_STAFF,
         }
     cause = str(lock.cause)
@@ -143,10 +143,10 @@ _BY_STAFF = "when a member of staff unlocks it: tablectl input unlock --by super
 def build_devices(
     daemon: Daemon, seen: Mapping[str, DeviceActivity], *, hidden: bool = False
 ) -> dict[str, dict[str, object]]:
-    """Return for each device its health, its rate, its last fault and remedy, and its values.
+    """Return the health, rate, last fault, remedy and values of each device.
 
-    `hidden` leaves out everything that changes with each reading, because frequent requests could be used to
-    time a ball.
+    With `hidden`, values that change with each reading are omitted, because frequent requests would reveal
+    the motion of a ball.
     """
     hardware = daemon.hardware
     figures = {} if hardware is None else hardware.status()
@@ -178,7 +178,7 @@ def build_devices(
 def calibration_of(kind: str, reads: Collection[str]) -> Calibration | None:
     """Return the `tablectl calibrate` command for a device of this type with these kinds of readings.
 
-    Return None if there is no such command, or if the device's own program calibrates it.
+    Return None if there is no such command, or if a program on the device calibrates it.
     """
     if kind in DEVICE_MODULES and device_type(kind).calibrated_camera:
         return "camera"
@@ -190,13 +190,13 @@ def _timeless(figures: Mapping[str, object]) -> dict[str, object]:
 
 
 def _remedy(kind: str, code: str) -> str:
-    """Return the remedy for a device's last fault; empty if it had none."""
+    """Return the remedy for a device's last fault; empty if unknown."""
     causes = device_type(kind).causes if kind in DEVICE_MODULES else DEVICE_FAULTS
     return causes[code].do if code in causes else ""
 
 
 def describe_fault(fault: Fault) -> dict[str, object]:
-    """Return a fault together with its entry in the catalogue."""
+    """Return a fault with its entry in the catalogue."""
     return {"code": fault.code, "where": fault.where, "found": fault.found, **fault.kind._asdict()}
 
 
@@ -206,14 +206,14 @@ def _first_code(daemon: Daemon) -> str:
 
 
 def _felt_of(table: DiceTable | None) -> dict[str, float] | None:
-    """Return the size of the felt, on which a screen draws the dice; None at a table without dice."""
+    """Return the size of the felt, for a screen's drawing; None at a table without dice."""
     return None if table is None else {"length_mm": table.length_mm, "width_mm": table.width_mm}
 
 
 STAFF = tuple(role for role in ROLES if role not in PLAYER_ROLES)
 """The roles that can sign in at a staff screen."""
 _NOT_SHOWN = ("call", "learned", "standing")
-"""Parts of the state that are not sent to staff screens."""
+"""Parts of the state that staff screens do not receive."""
 
 
 def build_floor(daemon: Daemon) -> dict[str, object]:
@@ -240,7 +240,7 @@ def build_floor(daemon: Daemon) -> dict[str, object]:
 
 
 def build_board(live: RunningTable) -> dict[str, object]:
-    """Return what players may see: the published board, and how often each result occurred.
+    """Return the data for players: the published board, and the count of each result.
 
     Raises JournalFault if the journal can't be read.
     """
@@ -303,7 +303,7 @@ def _may_enter(role: str, name: str, rules: RuleSet) -> bool:
 
 
 def _hold_left_ms(view: View) -> float | None:
-    """Return how long a held call can still be stopped (ms); None if none is held."""
+    """Return the remaining time, in ms, in which a held call can be stopped; None if no call is held."""
     return None if view.hold_ends_us is None else max(0, view.hold_ends_us - view.now_us) / 1000
 
 

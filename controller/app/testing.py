@@ -1,4 +1,4 @@
-"""Guided tests: test mode lasts as long as the connection that requested it."""
+"""Guided tests of devices; test mode ends with the connection that requested it."""
 
 import select
 import socket
@@ -28,32 +28,32 @@ from controller.settings.places import config_file
 from drivers.framing import LineSplitter
 
 POLL_S = 0.05
-"""The interval at which the client's requests are polled."""
+"""The interval between polls for the client's requests."""
 BEGIN_TIMEOUT_US = 10_000_000
-"""Test mode starts once earlier readings have been judged; if still off after this time, it was refused."""
+"""Maximum time to enter test mode, which waits until earlier readings are judged."""
 LOCK_TIMEOUT_S = 1.0
-"""Maximum time to detect that the previous client is gone: one poll, or longer on a busy machine."""
+"""Maximum time to detect that the previous client disconnected."""
 END_TIMEOUT_S = 10.0
-"""Maximum time to leave test mode: earlier readings must be judged first."""
+"""Maximum time to leave test mode, which waits until earlier readings are judged."""
 MAX_TEST_US = 3_600_000_000
-"""A test ends after an hour at the latest, because it may have been abandoned."""
+"""Maximum duration of a test, which may have been abandoned."""
 MAX_FAILED = 64
-"""Maximum number of failed sensors of one device; a wheel has two or three dozen."""
+"""Maximum number of failed sensors of one device; a wheel has two to three dozen sensors."""
 RESULTS = Rate(burst=128, per_s=8)
-"""The rate of sensor results and lamp tests; a guided test takes seconds for each."""
+"""The limit on sensor results and lamp tests; in a guided test, each takes seconds."""
 Note = Callable[[str], None]
 """Journals an action of this client."""
 
 
 class GuidedTests:
-    """Holds the table in test mode for one client at a time."""
+    """The guided tests of one table, for one client at a time."""
 
     def __init__(self, daemon: Daemon) -> None:
-        """Run the guided tests of this daemon's table, one client at a time."""
+        """Test this daemon's table."""
         self._daemon = daemon
         self._one = Lock()
         self._ending = False
-        """Whether the test that holds the lock is over while the table is still in test mode."""
+        """Whether the test that holds the lock is ending, but the table is still in test mode."""
         self._pause = Event()
         self._results = Bucket(RESULTS, daemon.monotonic.now_us())
 
@@ -67,9 +67,9 @@ class GuidedTests:
         note: Note,
         stopping: Callable[[], bool],
     ) -> None:
-        """Send readings and answer requests until the client is gone; raises OSError if sending fails."""
+        """Send readings and answer requests until the client disconnects; raises OSError if sending fails."""
         if not self._take_turn():
-            connection.sendall(refusal("busy", "another guided test is running; wait until it ends"))
+            connection.sendall(refusal("busy", "another guided test is running; try again when it has ended"))
             return
         try:
             why = why_test_refused(live.core.view)
@@ -85,17 +85,17 @@ class GuidedTests:
             self._one.release()
 
     def _take_turn(self) -> bool:
-        """Wait for a test that is just ending; return False if another one is running."""
+        """Wait for a test that is ending; return False if another test is running."""
         return self._one.acquire(timeout=LOCK_TIMEOUT_S) or (
             self._ending and self._one.acquire(timeout=END_TIMEOUT_S)
         )
 
     def may(self, cost: int) -> bool:
-        """Return whether this many more results or lamp tests are within the rate limit."""
+        """Return whether this number of additional results or lamp tests is within the rate limit."""
         return self._results.spend(self._daemon.monotonic.now_us(), cost)
 
     def fits(self, tested: TestResult) -> bool:
-        """Return whether at most MAX_FAILED sensors of the device would be marked as failed."""
+        """Return whether at most MAX_FAILED sensors of the device would then be marked as failed."""
         begins = f"{tested.device}, "
         standing = {fault.where for fault in self._daemon.faults.present if fault.code == TEST_FAILED}
         failed = {where for where in standing if where.startswith(begins)}
@@ -103,7 +103,7 @@ class GuidedTests:
         return len(failed | {begins + sensor for sensor in tested.failed}) <= MAX_FAILED
 
     def note_result(self, tested: TestResult) -> None:
-        """Report each failed sensor as a fault, and clear the faults of those that passed."""
+        """Report each failed sensor as a fault, and clear the faults of the sensors that passed."""
         faults = self._daemon.faults
         for sensor in (*tested.passed, *tested.failed):
             faults.clear(TEST_FAILED, test_duty(f"{tested.device}, {sensor}"))
@@ -132,16 +132,16 @@ class GuidedTests:
             while not stopping() and daemon.live is live:
                 lines = watcher.take(POLL_S)
                 if watcher.dropped:
-                    connection.sendall(refusal("too_slow", "readings were missed; begin the test again"))
+                    connection.sendall(
+                        refusal("too_slow", "this client was too slow and missed readings; restart the test")
+                    )
                     return
                 if lines:
                     connection.sendall(b"".join(lines))
                 if not requests.process():
                     return
                 if not live.core.view.testing or daemon.monotonic.now_us() - since_us > MAX_TEST_US:
-                    message = (
-                        "test mode was switched off, or lasted longer than an hour; begin the test again"
-                    )
+                    message = "test mode was switched off, or lasted longer than an hour; restart the test"
                     connection.sendall(refusal("ended", message))
                     return
         finally:
@@ -154,7 +154,7 @@ class GuidedTests:
                 self._ending = False
 
     def _end(self, live: RunningTable, who: str, *, begun: bool, stopping: bool) -> None:
-        """Leave test mode, unless it is off already, and restore all lamps."""
+        """Restore all lamps, and leave test mode unless it is already off."""
         daemon = self._daemon
         live.core.lamps.prompt = ""
         if daemon.hardware is not None:
@@ -162,14 +162,14 @@ class GuidedTests:
         if stopping or (begun and not live.core.view.testing):
             return
         self._switch(live, who, on=False)
-        # In test mode, open switches do not lock the table, so a switch that was left open must lock it now.
+        # In test mode, open switches do not lock the table. A switch that is still open must lock it now.
         if live.core.devices.open_switches and live.core.view.state.lock == "unlocked":
             daemon.inlet.post(
                 Input(t=0, dev=CONTROLLER, name="lock", by=CONTROLLER, reason="switch_open"), has_time=False
             )
 
     def _await_end(self, live: RunningTable, stopping: Callable[[], bool]) -> None:
-        """Wait until the table is out of test mode, so that the next test can begin at once."""
+        """Wait until the table has left test mode, so that the next test can begin at once."""
         since_us = self._daemon.monotonic.now_us()
         while live.core.view.testing and self._daemon.live is live and not stopping():
             if self._daemon.monotonic.now_us() - since_us > END_TIMEOUT_S * 1_000_000:
@@ -177,7 +177,7 @@ class GuidedTests:
             self._pause.wait(POLL_S)
 
     def _switch(self, live: RunningTable, who: str, *, on: bool) -> None:
-        """Switch test mode on or off, waiting for room in the inlet."""
+        """Switch test mode on or off; wait if the inlet is full."""
         entered = Input(t=0, dev="control", name="test_mode", by="technician", who=who, on=on)
         while not self._daemon.inlet.post(entered, has_time=False) and self._daemon.live is live:
             self._pause.wait(POLL_S)
@@ -207,9 +207,9 @@ class _Requests:
         self._lines = LineSplitter(MAX_LINE)
 
     def process(self) -> bool:
-        """Process the received requests; return False if the client is gone.
+        """Process the received requests; return False if the client has disconnected.
 
-        Only one block is read, so that a client that sends without pause can't delay the end of its test.
+        Only one block is read, so that a client that sends continuously can't delay the end of the test.
         """
         if select.select([self._connection], [], [], 0)[0]:
             block = self._connection.recv(MAX_LINE)
@@ -246,32 +246,33 @@ class _Requests:
                     return _TOO_FAST
                 if not self._tests.fits(request):
                     message = (
-                        f"more than {MAX_FAILED} sensors of {device} would be marked as failed; test it again"
+                        f"more than {MAX_FAILED} sensors of {device} have failed; check the device, then"
+                        " repeat the test"
                     )
                     return refusal("too_many", message)
                 self._tests.note_result(request)
                 return answer(noted=device)
-        return refusal("bad_request", "during a test only `ask`, `try` and `tested` are accepted")
+        return refusal("bad_request", "during a test, only `ask`, `try` and `tested` are accepted")
 
 
-_TOO_FAST = refusal("too_fast", "too many results or lamp tests at once; try again in a moment")
+_TOO_FAST = refusal("too_fast", "too many results or lamp tests in a short time; try again in a few seconds")
 _LOCK = "lock the table (`tablectl input lock --by supervisor`)"
 
 
 def why_test_refused(view: View) -> str | None:
-    """Return why no test may begin now, and what to do; None if a test may begin."""
+    """Return why a test may not begin now, with the remedy; None if a test may begin."""
     if view.testing:
         return "test mode is already on; switch it off: `tablectl input test_mode off --by technician`"
     if view.halted:
-        return "the journal accepts no more rows; see `tablectl faults`"
+        return "the journal has failed; see `tablectl faults`"
     if view.attempt_open:
-        first = "wait for it to end, or rule on it (`tablectl status` shows the possible rulings)"
+        first = "wait for its end, or rule on it (`tablectl status` shows the possible rulings)"
         advice = "" if view.state.lock == "locked" else f"; then {_LOCK}, so that no other attempt begins"
         return f"a throw, spin or deal is in progress or under review; {first}{advice}"
     if view.pending:
-        return "an attempt was cut off by a restart; rule on it first (`tablectl status`)"
+        return "an attempt was cut off by a restart; rule on it first (see `tablectl status`)"
     if view.bets_closed:
-        return "bets are closed and their result is pending; play the round out first"
+        return "bets are closed and await a result; finish the round first"
     if view.state.lock == "unlocked" and view.state.point is not None:
-        return f"a point is on, with bets on it; play the round out, or {_LOCK}, which suspends it"
+        return f"a point is on; finish the round, or {_LOCK} to suspend it"
     return None

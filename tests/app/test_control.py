@@ -101,7 +101,7 @@ def test_a_client_without_a_place_is_answered_with_the_clients_that_hold_the_pla
             assert main([*words, "--socket", path]) == 3
             said = capsys.readouterr().err
             assert said.startswith(
-                f"tablectl: {path}: the controller is running, but all connections available to this user"
+                f"tablectl: {path}: the controller is running, but this user has the maximum number of"
             )
             assert f"processes {os.getpid()}" in said
     until(lambda: is_answered(path), "a free connection once the others are gone")

@@ -189,7 +189,7 @@ def test_a_fault_that_a_person_clears_is_approved_at_a_screen_by_a_supervisor_or
         refused = ask(daemon, SCREEN, **asked, token=token(monkeypatch, role))
         assert (refused["code"], refused["says"]) == (
             "not_theirs",
-            "only a manager or a supervisor can approve this; call one",
+            "this needs approval at a screen by a manager or a supervisor",
         )
     assert ask(daemon, SCREEN, **asked)["code"] == "not_allowed"
     assert ask(daemon, STAFF, **asked, token=token(monkeypatch, "manager"))["code"] == "not_allowed"

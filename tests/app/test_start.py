@@ -186,11 +186,11 @@ def test_a_socket_that_another_process_answers_is_refused(
 ) -> None:
     before = tree_of(tmp_path)
     assert main(command(tmp_path)) == service.IN_USE
-    assert f"{listening}: found another controller listening on it" in capsys.readouterr().err
+    assert f"{listening}: found another controller, which listens on this socket" in capsys.readouterr().err
     assert main(command(tmp_path, "--staff-group", NOBODY)) == service.BAD_SETTINGS
     said = capsys.readouterr().err
     assert NOBODY in said
-    assert "listening on it" in said
+    assert "which listens on this socket" in said
     assert tree_of(tmp_path) == before
 
 

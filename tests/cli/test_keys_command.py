@@ -116,7 +116,7 @@ def test_a_sealed_key_is_rotated_without_a_plain_one_on_the_disk(
 
 
 NO_SEALS = (
-    ('[ "$1" = encrypt ] && cat >"$4" || cat "$3"', "did not seal the key"),
+    ('[ "$1" = encrypt ] && cat >"$4" || cat "$3"', "without encrypting it"),
     ('[ "$1" = encrypt ] && : >"$4"', "refused the key"),
     ('[ "$1" = decrypt ] && tr A-Za-z N-ZA-Mn-za-m <"$3"; exit 0', "does not decrypt to the original key"),
     ('tr A-Za-z N-ZA-Mn-za-m <"$3"; [ "$1" = decrypt ]', "refused the key"),
@@ -206,7 +206,7 @@ def test_a_key_that_others_trust_has_its_public_half_beside_it(
     assert public.read_text(encoding="ascii") == third
     code, _, err = printed(capsys, "make", kind, str(tmp_path / "b.pub"))
     assert (code, (tmp_path / "b.pub").exists()) == (1, False)
-    assert "expected a name without .pub" in err
+    assert "choose a name that does not end with .pub" in err
 
 
 PEM_KINDS = ("table", "engine", "console", "release")

@@ -87,8 +87,8 @@ LONG_NAME = Fault(
     code="identity_changed",
     where="/var/lib/table-controller/journals/craps-table-12/identity.json",
     found="another program",
-    what="the program, rule set, pay table or configuration is not the last approved one",
-    next_step="if you changed it, `tablectl approve identity`",
+    what="the program, rule set, pay table or configuration differs from the last approved one",
+    next_step="if the change was intended, `tablectl approve identity`",
     clears="when a member of staff approves it",
     locks=True,
     approve="identity",
@@ -112,7 +112,7 @@ STATES: Mapping[str, Floor] = {
         faults=(LONG_NAME,),
         locked=Lock(
             by="controller",
-            says="locked since before the restart",
+            says="the table was locked before the restart",
             clears="when a member of staff unlocks it",
         ),
     ),
@@ -324,7 +324,7 @@ def test_a_lock_is_described_in_sentences(browser: Browser) -> None:
     page = drawn(browser, STATES["locked by a fault with a long name"])
     reported = page.locator("#trouble .banner").first
     expect(reported).to_contain_text(
-        "locked since before the restart. Unlocks when a member of staff unlocks it"
+        "the table was locked before the restart. Unlocks when a member of staff unlocks it"
     )
     page.close()
 
