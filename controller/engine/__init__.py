@@ -1,4 +1,4 @@
-"""The path from a reading to its effects: readings are ordered, timers fire, then the game's machines decide.
+"""The engine, which orders readings, fires timers and runs the game's machines to produce effects.
 
-A live table and a replay run the same code. Time is that of the readings; nothing here reads a clock.
+A live table and a replay run the same code. The engine takes the time from the readings and reads no clock.
 """

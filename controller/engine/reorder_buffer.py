@@ -1,12 +1,13 @@
-"""The reorder buffer: puts readings into the order of their times, behind a watermark.
+"""The reorder buffer, which puts readings into the order of their times.
 
-Readings from different devices arrive late and out of order. Each is held until the watermark has passed its
-time, so the order of arrival does not matter. A reading that arrives after that is late and does not count.
+Readings from different devices arrive out of order. The buffer holds each reading until the watermark, the
+current time minus the maximum lateness, has passed the reading's time. A reading that arrives later is late
+and does not count.
 
-A reading whose time is far from the previous ones is doubtful. It is accepted once a later reading confirms
-it or, if it is far ahead, once the table's time has reached it. A reading far ahead would make all later ones
-late, and a reading far behind may be the first after a clock was set back. If arrival times are recorded, a
-reading can't advance time by more than `MAX_AHEAD_US` beyond its arrival.
+A reading whose time is far from the current time is doubtful. A reading far ahead would make all others late;
+a reading far behind may be the first after a clock was set back. The buffer accepts a doubtful reading once a
+later reading confirms it, or once the time reaches a reading far ahead. If arrival times are recorded, a
+reading can't advance the time by more than `MAX_AHEAD_US` beyond its arrival.
 """
 
 from bisect import bisect_left, insort
@@ -42,13 +43,13 @@ from controller.model.readings import (
 )
 
 MAX_AHEAD_US = 1_000_000
-"""A reading whose time is later than its arrival by more than this is rejected: its clock is wrong."""
+"""Maximum time of a reading after its arrival; a reading further ahead is rejected."""
 
 STEP_US = 1_000_000
-"""A reading further behind than this is late, or its clock was set back; the next reading decides which."""
+"""The time behind which a reading is late or shows a clock that was set back; the next reading decides."""
 
 LEAP_US = 1_000_000
-"""A reading further ahead than this is wrong, or the first after a pause; the next reading decides which."""
+"""The time ahead at which a reading is invalid or the first after a pause; the next reading decides."""
 
 _ORDER_AT_SAME_TIME: tuple[type[Reading], ...] = (
     DeviceUp,
@@ -72,23 +73,23 @@ _ORDER_AT_SAME_TIME: tuple[type[Reading], ...] = (
     DieRest,
     Input,
 )
-"""The order of readings with the same time: causes before their effects, and people's inputs last."""
+"""The order of readings with equal times: causes before their effects, and inputs last."""
 
 _NOT_OVERTAKEN = frozenset({DieReleased, BallBeam, Card, Input})
-"""The kinds of waiting readings that an input must not overtake: those that begin an attempt, and inputs."""
+"""The kinds of readings that an input must not overtake: those that begin an attempt, and inputs."""
 
 _RANK: dict[type[Reading], int] = {kind: rank for rank, kind in enumerate(_ORDER_AT_SAME_TIME)}
 _RANKS = 32
-"""More than the number of kinds: time and rank are combined into one number as the sort key."""
+"""The factor that combines time and rank into one sort key; larger than the number of kinds."""
 _encode = msgspec.json.Encoder().encode
 _Waiting = tuple[int, int, AnyReading]
-"""A waiting reading with its sort key: time and rank in one number, then the order of arrival."""
+"""A reading in the buffer, after its sort key and its number in order of arrival."""
 _key = itemgetter(0)
 _reading = itemgetter(2)
 
 
 class ClockStep(NamedTuple):
-    """A clock that was set back: the first reading after that, and the size of the step (us)."""
+    """A clock that was set back: the first reading after the step, and the step in us."""
 
     reading: AnyReading
     back_us: int
@@ -97,13 +98,13 @@ class ClockStep(NamedTuple):
 class _Doubtful(msgspec.Struct, frozen=True, gc=False):
     reading: AnyReading
     now: int
-    """The time to which the reading would advance the buffer (us)."""
+    """The time, in us, to which the reading would advance the buffer."""
     has_arrival: bool
-    """Whether its arrival time is recorded."""
+    """Whether the reading's arrival time is recorded."""
 
 
 class ReorderBuffer:
-    """Holds readings until the watermark has passed their times."""
+    """A buffer that holds readings until the watermark has passed their times."""
 
     def __init__(self, max_lateness_ms: float) -> None:
         """Create a buffer that waits this long for delayed readings."""
@@ -113,20 +114,20 @@ class ReorderBuffer:
         self._now = 0
         self._doubtful: _Doubtful | None = None
         self._contradiction: _Doubtful | None = None
-        """A reading that contradicts the doubtful one far ahead; the next one decides which is wrong."""
+        """A reading that contradicts a doubtful reading far ahead; the next reading decides between them."""
         self._shift_us = 0
         self.set_aside: list[tuple[AnyReading, int]] = []
-        """The readings that do not count and are not reported yet, and how far their times were off (us)."""
+        """The rejected readings that are not reported yet, each with the error of its time in us."""
         self.clock_steps: list[ClockStep] = []
-        """The clock steps that were found and are not reported yet."""
+        """The detected clock steps that are not reported yet."""
         self.watermark = 0
-        """The time (us) before which readings are no longer accepted."""
+        """The time, in us, before which readings are no longer accepted."""
 
     def put_all(self, readings: Iterable[AnyReading]) -> Iterator[tuple[AnyReading, int | None]]:
-        """Handle readings as they arrive; yield those that do not count or that reveal a wrong clock.
+        """Put readings in order of arrival; yield those that do not count or that reveal a clock step.
 
-        Each is yielded with the result of `put`. A person's input is yielded with None and is not put into
-        the buffer: the session decides whether it must wait.
+        Each reading is yielded with the result of `put`. An input is not put into the buffer, but yielded
+        with None, because the session decides whether it must wait.
         """
         for reading in readings:
             t = reading.t
@@ -147,7 +148,7 @@ class ReorderBuffer:
                 yield reading, behind_us
 
     def _confirm_pause(self, first: _Doubtful, reading: AnyReading, t: int) -> None:
-        """Handle the second reading after a pause, which confirms the first one."""
+        """Accept the first reading after a pause, which the second one confirms."""
         self._doubtful = None
         self._put(first.reading, first.now)
         if t - first.now <= LEAP_US:
@@ -156,11 +157,10 @@ class ReorderBuffer:
             self._doubtful = _Doubtful(reading, t, has_arrival=False)
 
     def put(self, reading: AnyReading) -> int:
-        """Handle a reading as it arrives; return how far its time is off (us), or 0 if it counts.
+        """Put a reading into the buffer; return 0, or if the reading does not count, its time's error in us.
 
-        The time is off if the reading is late, or if its time is more than `MAX_AHEAD_US` ahead of its
-        arrival. For a doubtful reading the result is 0; if it is not confirmed later, it is added to
-        `set_aside`.
+        A reading does not count if it is late, or more than `MAX_AHEAD_US` ahead of its arrival. The result
+        for a doubtful reading is 0; if no later reading confirms it, it is added to `set_aside`.
         """
         if self._shift_us:
             reading = _shifted(reading, self._shift_us)
@@ -178,7 +178,7 @@ class ReorderBuffer:
         return self._handle_doubtful(reading, now, has_arrival=True)
 
     def _handle_doubtful(self, reading: AnyReading, now: int, *, has_arrival: bool) -> int:
-        """Handle a doubtful reading, or one that follows a doubtful one."""
+        """Handle a doubtful reading, or a reading that follows a doubtful one."""
         doubtful = self._doubtful
         if doubtful is not None:
             if (
@@ -200,9 +200,9 @@ class ReorderBuffer:
         return self._put(reading, now)
 
     def _settle_doubt(self, now: int) -> int:
-        """Accept the doubtful reading or set it aside, depending on the time of the next one.
+        """Accept the doubtful reading or set it aside, depending on the time of the next reading.
 
-        Return the shift (us) for all later readings if the two prove that a clock was set back, otherwise 0.
+        If the two show that a clock was set back, return the shift in us for all later readings, otherwise 0.
         """
         assert self._doubtful is not None
         doubtful, self._doubtful = self._doubtful, None
@@ -225,10 +225,7 @@ class ReorderBuffer:
         return back_us
 
     def _step_back(self, first: _Doubtful) -> int:
-        """Shift the readings after a clock step, so that time continues 1 s after the last reading before it.
-
-        Return the shift (us).
-        """
+        """Shift later readings, so that time continues 1 s after the current time; return the shift in us."""
         back_us = self._now - first.now
         shift_us = back_us + STEP_US
         self._shift_us += shift_us
@@ -259,7 +256,7 @@ class ReorderBuffer:
         return 0
 
     def advance_to_input(self, entered: Input) -> bool:
-        """Advance time to an input's arrival; return False and change nothing if its time is doubtful."""
+        """Advance to an input's arrival; if the input's time is doubtful, return False and change nothing."""
         t, arrived = entered.t, entered.arrived
         now = t if arrived is None else max(t, arrived)
         not_behind = now - self._now >= -STEP_US
@@ -271,9 +268,9 @@ class ReorderBuffer:
         return True
 
     def may_decide_now(self, entered: Input) -> bool:
-        """Return whether an input may be decided now, without waiting for delayed readings.
+        """Return whether an input may be decided now, without a wait for delayed readings.
 
-        It may not if it is late itself, or if a reading that it must not overtake is waiting.
+        A late input may not, nor an input that would overtake a reading in `_NOT_OVERTAKEN`.
         """
         return self.watermark <= entered.t and all(type(e[2]) not in _NOT_OVERTAKEN for e in self._waiting)
 
@@ -303,18 +300,18 @@ class ReorderBuffer:
         return self._pop(len(self._waiting))
 
     def due_us(self, timer_us: int) -> int:
-        """Return the time to pass to `advance` at which this timer or the first waiting reading is due."""
+        """Return the time, as passed to `advance`, at which this timer or the first reading is due."""
         first_us = self._waiting[0][0] // _RANKS if self._waiting else timer_us
         return min(first_us, timer_us) + self._lateness_us + 1 - self._shift_us
 
     @property
     def certain_us(self) -> int:
-        """The watermark in the time of the table's clock, as passed to `advance`."""
+        """The watermark on the table's clock, which `advance` uses."""
         return self.watermark - self._shift_us
 
     @property
     def now(self) -> int:
-        """The latest time that a reading or `advance` has reached (us)."""
+        """The current time in us, as advanced by readings and `advance`."""
         return self._now
 
     def _pop(self, count: int) -> Sequence[AnyReading]:

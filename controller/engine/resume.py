@@ -1,7 +1,7 @@
-"""Resuming after a stop: attempts that were cut off, and the outcomes that a new session publishes first.
+"""Resumption after a stop: the attempts that were cut off, and the first outcomes of a new session.
 
-Everything here is pure computation: the daemon reads the state, the open attempts and the journal's last
-rows, and publishes the resulting outcomes.
+This module only computes. The daemon reads the state, the open attempts and the journal's last rows, and
+publishes the resulting outcomes.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -34,9 +34,9 @@ from controller.model.verdicts import Reason
 CONTROLLER = "controller"
 """The role in which the daemon locks and unlocks the table."""
 NOBODY = "nobody"
-"""The role named in the void of an attempt on which nobody ruled before play continued."""
+"""The role recorded for the void of an attempt on which nobody ruled."""
 RESUMED_FROM = frozenset({"table.locked", "table.unlocked", "bets.opened", "bets.closed", "input.refused"})
-"""The types of outcomes from which a session restores what its state does not contain."""
+"""The types of outcomes from which a session restores data that its state does not contain."""
 
 POWER_LOST = "power_lost"
 CUT_OFF = "power was lost before the call"
@@ -44,11 +44,11 @@ _RULINGS = frozenset({"void", "no_roll", "no_spin", "misdeal"})
 
 
 class _Kind(NamedTuple):
-    """One kind of attempt: the readings that begin it, and the ruling on it after it was cut off."""
+    """The readings that begin a kind of attempt, and the ruling after the attempt was cut off."""
 
     begins: tuple[type[Reading], ...]
     ruling: str
-    """The only possible ruling apart from `void`: some of the attempt's readings may be missing."""
+    """The only possible ruling apart from `void`, because readings of the attempt may be missing."""
     void: str
 
 
@@ -60,8 +60,7 @@ _KINDS: Mapping[AttemptKind, _Kind] = {
 
 
 class InFlight(NamedTuple):
-    """An attempt that began and was not called; `review_published` tells whether a review of it was
-    published."""
+    """An attempt that began and was not called, and whether its review was published."""
 
     attempt: AttemptKind
     number: int
@@ -70,7 +69,7 @@ class InFlight(NamedTuple):
 
 
 class LastRow(NamedTuple):
-    """One of the last rows of a type in `RESUMED_FROM`: its name and its contents (None if unreadable)."""
+    """A row of a type in `RESUMED_FROM`: its name and contents, or None if the contents are unreadable."""
 
     name: str
     data: Data | None
@@ -79,8 +78,8 @@ class LastRow(NamedTuple):
 class Resumed(NamedTuple):
     """The state in which the last session stopped; the `pending` attempts were cut off and await a ruling.
 
-    `held` means that a person or a switch locked the table, so that only a person may unlock it.
-    `bets_closed` means that the bets of the current round were closed; they open again when play continues.
+    With `held`, a person or a switch locked the table, and only a person may unlock it. With `bets_closed`,
+    the bets of the current round were closed; they reopen when play continues.
     """
 
     state: State
@@ -89,7 +88,7 @@ class Resumed(NamedTuple):
     held: bool
     bets_closed: bool
     lock: TableEvent | None = None
-    """The outcome that locks the table: the journal's last one, or that of this start; None if unknown."""
+    """The data of the lock: the journal's last lock, or the lock at this start; None if unreadable."""
 
 
 def resume(
@@ -99,7 +98,7 @@ def resume(
     in_flight: tuple[InFlight, ...],
     last_rows: Iterable[LastRow],
 ) -> Resumed:
-    """Combine the journal's state, numbers and open attempts with its last rows named in `RESUMED_FROM`."""
+    """Combine the journal's state, numbers and open attempts with its last rows in `RESUMED_FROM`."""
     held: bool | None = None
     bets_closed = False
     lock: TableEvent | None = None
@@ -132,7 +131,7 @@ _STARTED = TableEvent(
 
 
 def is_lock_held(kind: str, data: TableEvent, *, held: bool | None) -> bool | None:
-    """Return whether a person's or a switch's lock is in force after this outcome, given `held` before it."""
+    """Return whether a person's or a switch's lock is in force after this outcome, given `held` before."""
     if kind == "table.unlocked":
         return False
     by_controller = data.by == CONTROLLER
@@ -143,7 +142,7 @@ def is_lock_held(kind: str, data: TableEvent, *, held: bool | None) -> bool | No
 
 
 def _state_after_stop(game: Game, state: State, *, cut_off: bool) -> State:
-    """Return the state after a stop; the last call can't be corrected if an attempt was `cut_off` since."""
+    """Return the state after a stop; the last call can't be corrected if a later attempt was `cut_off`."""
     if state.call is not None:
         call = None if cut_off else msgspec.structs.replace(state.call, away=True)
         state = msgspec.structs.replace(state, call=call)
@@ -162,15 +161,15 @@ def power_lost_reason(causes: Mapping[str, str], seen: str = CUT_OFF) -> Reason:
 
 
 def concerns_earlier_attempt(reasons: Iterable[Reason], by: str) -> bool:
-    """Return whether a void concerns an earlier attempt: one that was cut off, or on which nobody ruled."""
+    """Return whether a void concerns an earlier attempt, which was cut off or not ruled on."""
     return by == NOBODY or any(reason.code == POWER_LOST for reason in reasons)
 
 
 def opening_outcomes(resumed: Resumed, setup: Setup, t: int) -> tuple[list[Outcome], First]:
-    """Return the first outcomes of a session that starts at `t` (us), and the next numbers.
+    """Return the first outcomes of a session that starts at `t`, in us, and the next numbers.
 
-    These are the review of each attempt that was cut off, unless already published; the opening of bets, if
-    no such attempt keeps them closed; and the lock of the table until the self-test has passed.
+    The outcomes are the unpublished reviews of attempts that were cut off, the opening of bets if no such
+    attempt keeps them closed, and the lock of the table for the self-test.
     """
     causes = causes_of(setup.ruleset)
     first = setup.first
@@ -184,7 +183,7 @@ def opening_outcomes(resumed: Resumed, setup: Setup, t: int) -> tuple[list[Outco
 
 
 class CutOffAttempts:
-    """The attempts that the last session left in progress; they lapse if nobody rules on them."""
+    """The attempts that the end of the last session cut off; if nobody rules on them, they lapse."""
 
     def __init__(self, pending: tuple[InFlight, ...], setup: Setup) -> None:
         """Start with these attempts pending."""
@@ -193,17 +192,17 @@ class CutOffAttempts:
         self.pending = pending
 
     def lapses_at(self, reading: AnyReading) -> bool:
-        """Return whether this reading begins a new attempt, so that the pending ones lapse."""
+        """Return whether this reading begins a new attempt, with which the pending attempts lapse."""
         return isinstance(reading, tuple(kind for cut in self.pending for kind in _KINDS[cut.attempt].begins))
 
     def ruled_by(self, entered: Input) -> bool:
-        """Return whether an input is a ruling on the pending attempts; the person's role is not checked."""
+        """Return whether an input is a ruling on the pending attempts, without a check of the role."""
         names = {None, "game", *(str(cut.number) for cut in self.pending)}
         return bool(self.pending) and entered.name in _RULINGS and entered.what in names
 
     @property
     def awaited(self) -> Awaited | None:
-        """The first pending attempt as one that a person must decide; None if there is none."""
+        """The first pending attempt, as an attempt that awaits a ruling; None if no attempt is pending."""
         if not self.pending:
             return None
         cut = self.pending[0]
@@ -213,7 +212,7 @@ class CutOffAttempts:
 
     @property
     def answer(self) -> str:
-        """The answer to a ruling on the pending attempts, in words."""
+        """The answer to a ruling on the pending attempts, as a message."""
         calls = [
             (f"{cut.attempt.capitalize()} {cut.number}", _KINDS[cut.attempt].void) for cut in self.pending
         ]
@@ -222,11 +221,10 @@ class CutOffAttempts:
     def close(
         self, entered: Input | None, first: First, t: int, *, bets_closed: bool
     ) -> tuple[list[Outcome], First]:
-        """Void the pending attempts, by a person's ruling (`entered`) or, if None, because play continues
-        without a ruling.
+        """Void the pending attempts, on a person's ruling (`entered`) or because play continues (None).
 
-        Return the outcomes at `t` (us), numbered from `first`, and the next numbers. If bets are closed, one
-        of the outcomes opens them.
+        Return the outcomes, with time `t` in us and numbered from `first`, and the next numbers. If bets are
+        closed, one of the outcomes opens them.
         """
         if entered is None:
             code, seen, by, who = "unruled", "nobody ruled on it before play continued", NOBODY, None
@@ -279,15 +277,15 @@ def _numbered(
 
 
 class OpenAttempts:
-    """Keeps the number of the last attempt of each kind that ended or went to review."""
+    """The numbers of the last attempts of each kind that ended or went to review."""
 
     def __init__(self, first: First) -> None:
-        """Assume that every attempt before these next numbers has ended."""
+        """Start with every attempt before these next numbers ended."""
         self._ended: dict[AttemptKind, int] = {kind: getattr(first, kind) - 1 for kind in ATTEMPT_KINDS}
         self._reviewed = dict(self._ended)
 
     def follow(self, outcome: Outcome) -> None:
-        """Record an outcome; an outcome that does not concern an attempt changes nothing."""
+        """Record an outcome; ignore outcomes that do not concern an attempt."""
         reached = self._reviewed if outcome.type.endswith(".review") else self._ended
         for kind in ATTEMPT_KINDS:
             number = getattr(outcome.data, kind, None)
@@ -299,13 +297,13 @@ class OpenAttempts:
         return any(getattr(first, kind) - 1 > self._ended[kind] for kind in ATTEMPT_KINDS)
 
     def undecided_before(self, first: First) -> bool:
-        """Return whether an attempt before these next numbers has neither a call nor a review yet."""
+        """Return whether an attempt before these next numbers has neither ended nor gone to review."""
         decided = {kind: max(self._ended[kind], self._reviewed[kind]) for kind in ATTEMPT_KINDS}
         return any(getattr(first, kind) - 1 > decided[kind] for kind in ATTEMPT_KINDS)
 
 
 def begun_between(before: First, now: First) -> list[tuple[AttemptKind, int]]:
-    """Return the attempts that began while the next numbers changed from `before` to `now`."""
+    """Return the kind and number of each attempt that began between `before` and `now`."""
     return [
         (kind, getattr(now, kind) - 1) for kind in ATTEMPT_KINDS if getattr(now, kind) > getattr(before, kind)
     ]

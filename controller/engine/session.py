@@ -1,4 +1,4 @@
-"""A session: one table's readings, timers, people and game, from the first reading to the last outcome."""
+"""A session: the processing of one table's readings, timers and inputs into outcomes."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
@@ -27,37 +27,38 @@ from controller.model.readings import (
 )
 
 LATEST_ATTEMPT_INPUTS = RULINGS | {"decline"}
-"""Inputs about the attempt in progress or the last attempt, unless they name another one."""
+"""Inputs about the attempt in progress or the last attempt, unless they name a different attempt."""
 ORDERED_INPUTS = frozenset({"test_mode"})
-"""Inputs that decide whether other readings count, and so never overtake earlier readings."""
+"""Inputs that never overtake earlier readings, because they decide whether readings count."""
 REJECTION_REPORT_US = 8_000_000
-"""At most one rejected attempt is reported within this time, however many readings it causes."""
+"""Minimum time between two reports of rejected attempts, each of which causes many readings."""
 
 CLOCK_OFF = "its readings have impossible times, so they don't count; check its clock"
 
 _NOTHING: tuple[Effect, ...] = ()
 OnInput = Callable[[Input, InputRefused | None, str], None]
-"""Called when an input is decided, with the refusal (None if it was accepted) and the answer."""
+"""Called for each decided input, with the refusal (None if the input was accepted) and the answer."""
 _BEGINS_ALONE = (DieReleased, Card)
-"""Kinds of reading of which a single one begins an attempt; a launch takes a lap of pulses."""
+"""The kinds of readings that begin an attempt without others; a ball's launch takes a lap of pulses."""
 _CHANGES_MODE = frozenset({Input, Switch, DeviceUp, DeviceDown, DeviceFault})
-"""Kinds of reading that may change whether readings go to the game."""
+"""The kinds of readings that can change whether the game receives readings."""
 
 
 SETTLEMENT = "settlement"
-"""Only the settlement engine enters `line_bet`, `pair_plus`, `late_wager`, `play_asked` and `played`."""
+"""The role of the settlement engine, the only role that may enter the inputs in `SETTLEMENT_INPUTS`."""
 
 
 class Session:
-    """Receives readings in order of arrival and returns effects in the order in which they happen.
+    """Receives readings in order of arrival and returns effects in order of time.
 
-    It uses one thread, no clock and no I/O: the same readings produce the same effects, live and in replay.
+    A session uses one thread, no clock and no I/O. Therefore the same readings produce the same effects at a
+    live table and in a replay.
     """
 
     def __init__(self, setup: Setup, on_input: OnInput | None = None) -> None:
-        """Start from the setup. `on_input` is called with the result of each input.
+        """Start from the setup; `on_input` is called with the result of each input.
 
-        Raises SetupError if the setup lacks what its game needs.
+        Raises SetupError if the setup is incomplete for the game.
         """
         state = setup.state
         self._setup = setup
@@ -75,17 +76,17 @@ class Session:
         self._game = game_of(setup.ruleset.game).machine(setup, self._agenda, self._health)
         self._receive = self._game.receive
         self._plays = self._mode.why_not_playing is None
-        """Whether readings go to the game: the table is open, unlocked and not in test mode."""
+        """Whether the game receives readings, because the table is open, unlocked and not in test mode."""
         self._plays_from_us = carried.plays_from_us
-        """When play began; 0 if that was before the first recording."""
+        """The time at which play last began; 0 if before the first recording."""
         self._did_not_play = carried.did_not_play
-        """Why the table was not in play before then, as the code of a refusal; empty for test mode."""
+        """The refusal code for attempts before `_plays_from_us`; empty for test mode."""
         self._rejection_reported_until_us = 0
         self.late = 0
         """The number of readings that did not count because of their times."""
 
     def feed(self, reading: AnyReading) -> Sequence[Effect]:
-        """Handle one reading as it arrives; return the effects that are now final, usually none."""
+        """Handle one reading; return the effects that are now final."""
         if type(reading) is Input:
             self._handle_input(reading)
         else:
@@ -93,7 +94,7 @@ class Session:
         return self._take_effects() if self._agenda.effects else _NOTHING
 
     def feed_all(self, readings: Iterable[AnyReading]) -> Sequence[Effect]:
-        """Handle readings as they arrive; return the effects that `feed` would return for them."""
+        """Handle readings in order of arrival; return the same effects as `feed`."""
         for reading, behind_us in self._order.put_all(readings):
             if behind_us is not None:
                 self._process(reading, behind_us)
@@ -104,15 +105,14 @@ class Session:
         return self._take_effects()
 
     def _handle_input(self, entered: Input) -> None:
-        """Handle a person's input: decide it immediately, unless an attempt is in progress.
+        """Handle a person's input, immediately unless an attempt is in progress.
 
-        A ruling that names no attempt applies to the attempt in progress at its time, whose first reading may
-        not have arrived yet. Therefore a ruling that would be refused now waits for delayed readings. If a
-        ruling is accepted now and a reading from before it arrives later and begins an attempt, a person must
-        rule on that attempt.
+        A ruling that names no attempt applies to the attempt in progress at the ruling's time, whose first
+        reading may be delayed. Therefore a ruling that would be refused now waits for delayed readings. If an
+        earlier reading begins an attempt after the ruling was accepted, a person must rule on that attempt.
         """
         if entered.name not in ORDERED_INPUTS and self._order.advance_to_input(entered):
-            self._run()  # A replay has no ticks, so the ticks of a live table must not change what follows.
+            self._run()  # A replay has no ticks, so a live table's ticks must not affect the result.
             if self._order.may_decide_now(entered) and not self._game.attempt_in_flight:
                 if not self._is_for_latest(entered):
                     self._handle(entered)
@@ -127,7 +127,7 @@ class Session:
         return entered.name in LATEST_ATTEMPT_INPUTS and not names_attempt
 
     def _accept_now(self, entered: Input) -> bool:
-        """Apply a ruling; return False, with nothing changed or published, if it is refused."""
+        """Apply a ruling; if it is refused, change and publish nothing, and return False."""
         if self._try_to_execute(entered) is not None:
             return False
         if self._on_input is not None:
@@ -135,7 +135,7 @@ class Session:
         return True
 
     def _process(self, reading: AnyReading, behind_us: int) -> None:
-        """Process the readings that are ready, then report the one that does not count."""
+        """Process the readings that are ready, then report this reading if it does not count."""
         self._run()
         if behind_us:
             self._set_aside(reading, behind_us)
@@ -143,29 +143,29 @@ class Session:
             self._report_losses()
 
     def advance(self, now_us: int) -> Sequence[Effect]:
-        """Advance time without a reading; a live table does this at each tick."""
+        """Advance time without a reading; a live table calls this at each tick."""
         self._order.advance(now_us)
         self._run()
         return self._take_effects()
 
     @property
     def due_us(self) -> int:
-        """The time (us) of the next call of `advance`, unless a reading arrives first."""
+        """The time, in us, at which `advance` must be called unless a reading arrives first."""
         return self._order.due_us(self._agenda.next_due_us)
 
     @property
     def certain_us(self) -> int:
-        """The time (us) up to which everything is decided; later readings can't change it."""
+        """The time, in us, up to which readings that arrive later can't change the outcomes."""
         return self._order.certain_us
 
     @property
     def hold_ends_us(self) -> int | None:
-        """The time (us) until which a held call can still be stopped; None if none is held."""
+        """The time, in us, until which a held call can be stopped; None if no call is held."""
         return self._agenda.due_us("hold")
 
     @property
     def awaits_play(self) -> bool:
-        """Whether Play wagers are accepted although bets are closed: a position must still play or fold."""
+        """Whether Play wagers are accepted, because a position must still play or fold."""
         return self._game.awaits_play
 
     @property
@@ -175,14 +175,14 @@ class Session:
 
     @property
     def dice_out(self) -> DiceOut | None:
-        """The state on which wagers with the dice out depend; None while no craps throw is open."""
+        """The state on which wagers with the dice out depend; None if no craps throw is open."""
         return self._game.dice_out
 
     def finish(self, *, cut: bool = False) -> Sequence[Effect]:
-        """End the recording: run until no timer is pending or, with `cut`, stop at the last reading.
+        """Handle all readings and fire all timers; with `cut`, stop at the last reading.
 
-        With `cut`, the attempt in progress goes to review with `power_lost`, because readings may be missing
-        after the last recorded one.
+        With `cut`, the attempt in progress goes to review with `power_lost`, because later readings may be
+        missing.
         """
         if cut:
             self._game.stop_judging()
@@ -216,7 +216,7 @@ class Session:
         return msgspec.structs.replace(table, **self._game.memory())
 
     def standing(self) -> CarriedReadings:
-        """Return what the next recording needs in addition to the state, such as active device faults."""
+        """Return the data, such as active device faults, that the next recording needs besides the state."""
         return CarriedReadings(
             devices=tuple(self._health.current_faults),
             wheel=self._game.wheel_state,
@@ -226,7 +226,7 @@ class Session:
         )
 
     def allowed(self) -> tuple[str, ...]:
-        """Return the names of the inputs that are possible now."""
+        """Return the names of the inputs that are allowed now."""
         table_inputs = tuple(self._mode.allowed())
         if self._mode.testing or self._mode.opening == "closed":
             return table_inputs
@@ -241,7 +241,7 @@ class Session:
         )
 
     def awaited(self) -> Awaited | None:
-        """Return what a person must rule on or confirm now, with the inputs for it; None if nothing."""
+        """Return the attempt that a person must rule on or confirm, with the allowed inputs, or None."""
         awaited = self._game.awaited()
         if awaited is None:
             return None
@@ -253,7 +253,7 @@ class Session:
         return msgspec.structs.replace(First(seq=self._agenda.next_seq), **self._game.next_numbers())
 
     def _report_losses(self) -> None:
-        """Report the readings set aside and the clock steps that the reorder buffer found."""
+        """Report the rejected readings and the clock steps found by the reorder buffer."""
         order = self._order
         while order.set_aside:
             self._set_aside(*order.set_aside.pop(0))
@@ -264,7 +264,7 @@ class Session:
         self.late += 1
         self._agenda.effects.append(Late(reading=reading, behind_us=behind_us))
         now_us = self._order.now
-        # A reading with a time in the future was received no later than now.
+        # A reading with a time in the future arrived now or earlier.
         seen = msgspec.structs.replace(reading, t=min(reading.t, now_us))
         if self._mode.testing:
             self._reject_late(seen)
@@ -280,7 +280,7 @@ class Session:
             self._game.late(seen)
 
     def _began_before_play(self, reading: AnyReading) -> bool:
-        """Reject an attempt begun before play; return whether this late reading began one."""
+        """Reject an attempt that began before play; return whether this late reading began one."""
         if reading.t >= self._plays_from_us:
             return False
         if self._game.open_attempt:
@@ -289,7 +289,7 @@ class Session:
         return self._reject_late(reading, self._did_not_play)
 
     def _reject_late(self, reading: AnyReading, why_not: str = "") -> bool:
-        """Handle a late reading from when the table was not in play; return whether it began an attempt."""
+        """Reject the attempt that a late reading from before play began; return whether it began one."""
         begun = self._game.reject_late(reading)
         begun = begun or (isinstance(reading, _BEGINS_ALONE) and self._note_if_begun(reading))
         if begun and why_not:
@@ -297,7 +297,7 @@ class Session:
         return begun
 
     def _maybe_called(self) -> str:
-        """Return what to do if the rejected attempt has been called since: only a person can void it."""
+        """Return advice in case the rejected attempt has been called, because only a person can void it."""
         call = self.state().call
         if call is None or call.value is None:
             return ""
@@ -306,7 +306,7 @@ class Session:
         return f"; if it is {kind} {call.number}, declare that {kind} void before it is settled"
 
     def _step_back(self, step: ClockStep) -> None:
-        """Report that a clock was set back; the attempt in progress becomes doubtful."""
+        """Report a clock that was set back, and mark the attempt in progress as doubtful."""
         if self._mode.testing:
             return
         back_s = step.back_us / 1_000_000
@@ -356,7 +356,7 @@ class Session:
             if isinstance(reading, DeviceUp | DeviceDown | DeviceFault):
                 self._health.receive(reading, publish=False)
             else:
-                # An attempt that begins during the test must not count after the test.
+                # An attempt that begins during a test must not count after the test.
                 self._note_if_begun(reading)
             return
         if isinstance(reading, DeviceUp | DeviceDown | DeviceFault):
@@ -417,7 +417,7 @@ class Session:
         if entered.name in SETTLEMENT_INPUTS:
             if entered.by != SETTLEMENT:
                 raise InputRefused("unknown_input", "only the settlement engine may report bets")
-            self._game.enter(entered)  # in any mode; games without such an input ignore it
+            self._game.enter(entered)  # In any mode; games without such an input ignore it.
             return
         require_role(entered, self._setup.ruleset)
         match entered.name:

@@ -1,13 +1,11 @@
-"""The picture files that a camera keeps, and the folder that stores them, with a quota and a maximum age.
+"""A camera's picture files, and the folder that stores them with a quota and a maximum age.
 
-A file is an uncompressed ZIP archive, which any archive tool can open, and is named after its SHA-256. The
-digest is computed while the file is built in memory, so the file need not be read again once the dice are at
-rest. A file in the folder is always complete.
+A file is an uncompressed ZIP archive, named after its SHA-256. A separate thread writes the files, because
+the camera must not wait for the disk. A file in the folder is always complete.
 
-The pictures show people's hands, so the oldest files are deleted automatically. Each deletion is recorded
-with its reason and with who made it: a person, or `retention` if it was automatic. The journal still contains
-the digest, and `tablectl explain` says that the file was deleted. A thread writes the files, so that the
-camera never waits for the disk.
+Because pictures show people's hands, old files are deleted automatically. The folder records each deletion
+with the reason and its author: a person, or `retention` for an automatic deletion. The journal keeps the
+digest, and `tablectl explain` reports the deletion.
 """
 
 import hashlib
@@ -31,16 +29,16 @@ if TYPE_CHECKING:
 
 
 MAX_BYTES = 16 * 2**20
-"""Maximum size of a file that is read; a camera ends a clip before its file reaches this size."""
+"""Maximum size, in bytes, of a file to read; cameras write smaller files."""
 MAX_ENTRIES = 1000
 ABOUT = "about.json"
 _NAME = re.compile(r"(die|whole|clip)-[0-9]{1,17}\.jpg", re.ASCII)
 _EPOCH = (1980, 1, 1, 0, 0, 0)
-"""The constant time of all archive entries; a picture's time is in its name."""
+"""The time of all archive entries; the time of a picture is in its name."""
 
 
 class About(msgspec.Struct, frozen=True, kw_only=True):
-    """A description of the pictures. Times are in microseconds of the camera's clock."""
+    """A description of the pictures; `t_us` is on the camera's clock."""
 
     camera: str
     die: int
@@ -57,14 +55,14 @@ _decode_about = msgspec.json.Decoder(About).decode
 
 
 class Closed(NamedTuple):
-    """A complete file: its name and its contents."""
+    """A complete file: its digest and contents."""
 
     sha256: str
     data: bytes
 
 
 class _HashedStream(io.RawIOBase):
-    """A stream that keeps the written bytes and their digest; it can't seek, so ZIPs are written in order."""
+    """A stream in memory that computes a digest; without seeking, so that ZIPs are written in order."""
 
     def __init__(self) -> None:
         self.parts: list[bytes] = []
@@ -92,15 +90,15 @@ class Writer:
 
     @property
     def size(self) -> int:
-        """The size so far, in bytes."""
+        """The current size, in bytes."""
         return self._bytes.size
 
     def add(self, kind: str, t_us: int, jpeg: bytes) -> None:
-        """Add a picture taken at `t_us`: `die` (cut out), `whole` (the frame) or `clip` (a small frame)."""
+        """Add a picture: `die` (a section of a frame), `whole` (a frame) or `clip` (a reduced frame)."""
         self._archive.writestr(zipfile.ZipInfo(f"{kind}-{t_us}.jpg", _EPOCH), jpeg)
 
     def close(self, about: About) -> Closed:
-        """Complete the file, and return it with its digest."""
+        """Complete the file and return it."""
         self._archive.writestr(zipfile.ZipInfo(ABOUT, _EPOCH), msgspec.json.encode(about))
         self._archive.close()
         return Closed(self._bytes.digest.hexdigest(), b"".join(self._bytes.parts))
@@ -108,7 +106,7 @@ class Writer:
 
 @dataclass(frozen=True, slots=True)
 class Pictures:
-    """A verified file; `entries` contains its JPEGs by name."""
+    """A verified file; `entries` contains the JPEGs by name."""
 
     sha256: str
     about: About
@@ -121,19 +119,19 @@ class Pictures:
 
 
 def taken_us(name: str) -> int:
-    """Return when a picture was taken (us), from its name."""
+    """Return the time of a picture, in us, from its name."""
     return int(name.rpartition("-")[2].removesuffix(".jpg"))
 
 
 class UnsoundError(ValueError):
-    """A file that was changed or is not a dice camera's; the message says what was found."""
+    """A file that was changed or does not come from a dice camera."""
 
 
 def read(sha256: str, data: bytes) -> Pictures:
     """Verify a file with this digest, and return its pictures; raises UnsoundError."""
     found = hashlib.sha256(data).hexdigest()
     if found != sha256:
-        raise UnsoundError(f"was changed since it was taken: found SHA-256 {found}, expected {sha256}")
+        raise UnsoundError(f"was changed after it was written: found SHA-256 {found}, expected {sha256}")
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             infos = archive.infolist()
@@ -151,26 +149,26 @@ FOLDER = "/var/lib/table-camera"
 DELETED = "deleted.jsonl"
 HELD = "held.jsonl"
 MAX_DELETED_LINES = 20_000
-"""The approximate maximum number of recorded deletions: once their file exceeds 4 MB (200 bytes each), only
-the newest half of this number is kept."""
+"""The approximate maximum number of recorded deletions, at 200 bytes each; beyond it, half of this number is
+kept."""
 ENDING = ".zip"
 _PART = ".part"
 _SHA256 = re.compile("[0-9a-f]{64}", re.ASCII)
 _MODE = 0o640
-"""The files' mode: members of the folder's group, such as the console and added users, may read them."""
+"""The mode of the files; the folder's group, which includes the console, may read them."""
 DAY_S = 86_400
 MB = 1_000_000
 
 
 class Limits(NamedTuple):
-    """The maximum age of a file, and the maximum size of all files (1 MB is 1,000,000 bytes)."""
+    """The maximum age of a file in days, and the maximum size of all files in units of 1,000,000 bytes."""
 
     days: int
     max_mb: int
 
 
 class StoredFile(NamedTuple):
-    """A file in the folder: its digest, size in bytes and time."""
+    """A file in the folder: its digest, size in bytes and wall time."""
 
     sha256: str
     size: int
@@ -178,7 +176,7 @@ class StoredFile(NamedTuple):
 
 
 class Deleted(msgspec.Struct, frozen=True, kw_only=True):
-    """The record of a deletion: when, by whom and why."""
+    """The record of a deletion: its time, author and reason."""
 
     sha256: str
     wall_s: float
@@ -187,7 +185,7 @@ class Deleted(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Hold(msgspec.Struct, frozen=True, kw_only=True):
-    """A hold on a file, or its release (`held` is False): who decided it, and why."""
+    """A hold on a file, or its release if `held` is False, with the author and reason."""
 
     sha256: str
     wall_s: float
@@ -197,7 +195,7 @@ class Hold(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class HeldError(Exception):
-    """A file that may not be deleted; the message says who placed the hold, and why."""
+    """A file that may not be deleted; the message has the author and reason of the hold."""
 
 
 _decode_deleted = msgspec.json.Decoder(Deleted).decode
@@ -205,24 +203,24 @@ _decode_hold = msgspec.json.Decoder(Hold).decode
 
 
 class MissingError(Exception):
-    """Pictures that can't be shown; the message says why."""
+    """Pictures that can't be shown; the message has the reason."""
 
 
 class Folder:
     """A folder of picture files; several processes may use it at the same time."""
 
     def __init__(self, path: Path) -> None:
-        """Use this folder; it need not exist if it is only read."""
+        """Use this folder; it need not exist for reading."""
         self.path = path
 
     def begin(self) -> None:
-        """Create the folder if needed, and delete a killed process's incomplete files; raises OSError."""
+        """Create the folder if needed, and delete incomplete files; raises OSError."""
         self.path.mkdir(mode=0o750, parents=True, exist_ok=True)
         for part in self.path.glob(f".*{_PART}"):
             part.unlink(missing_ok=True)
 
     def keep(self, closed: Closed, wall_s: float) -> None:
-        """Write a file, and name it once it is on the disk; raises OSError."""
+        """Write a file, and give it its name once its contents are on the disk; raises OSError."""
         descriptor, name = tempfile.mkstemp(_PART, ".", self.path)
         part = Path(name)
         try:
@@ -250,10 +248,10 @@ class Folder:
         return sorted(found, key=lambda one: (one.wall_s, one.sha256))
 
     def prune(self, limits: Limits, now_s: float, *, by: str, aged: bool = True, room: int = 0) -> int:
-        """Delete files that are too old, and the oldest until the rest fit the quota; return the number.
+        """Delete files that are too old, and the oldest until the quota is met; return the number deleted.
 
-        Pass `aged` as False if the clock is not synchronized: then only the quota counts. `room` is the size
-        in bytes to reserve for a new file. Held files are neither deleted nor counted. Raises OSError.
+        If the clock is not synchronized, pass `aged` as False to apply only the quota. `room` is the size, in
+        bytes, to reserve for a new file. Held files are neither deleted nor counted. Raises OSError.
         """
         held = self.holds()
         files = [one for one in self.kept() if one.sha256 not in held]
@@ -271,7 +269,7 @@ class Folder:
         return deleted
 
     def delete(self, sha256: str, now_s: float, *, by: str, why: str) -> bool:
-        """Delete a file, and record by whom and why; return False if there is no such file.
+        """Delete a file, and record the author and reason; return False if the file does not exist.
 
         Raises OSError, and HeldError if the file is held.
         """
@@ -296,7 +294,7 @@ class Folder:
         self._sync()
 
     def holds(self) -> dict[str, Hold]:
-        """Return the holds in force by digest; raises OSError if their file can't be read."""
+        """Return the holds in force, by digest; raises OSError if they can't be read."""
         found: dict[str, Hold] = {}
         path = self.path / HELD
         for line in path.read_bytes().splitlines() if path.exists() else ():
@@ -306,7 +304,7 @@ class Folder:
         return {sha256: hold for sha256, hold in found.items() if hold.held}
 
     def pictures(self, sha256: str) -> Pictures:
-        """Return a file's pictures after verifying it; raises MissingError."""
+        """Verify a file and return its pictures; raises MissingError."""
         try:
             with self._file(sha256).open("rb") as stream:
                 data = stream.read(MAX_BYTES + 1)
@@ -317,10 +315,10 @@ class Folder:
         try:
             return read(sha256, data)
         except UnsoundError as error:
-            raise MissingError(f"{self._file(sha256).name} {error}; do not rely on it") from error
+            raise MissingError(f"{self._file(sha256).name} {error}; do not use it as evidence") from error
 
     def stamp(self, sha256: str) -> tuple[int, int, int] | None:
-        """Return values that change if the file is changed or replaced; None if there is no file."""
+        """Return values that change if the file is changed or replaced; None if the file does not exist."""
         try:
             status = self._file(sha256).stat()
         except OSError:
@@ -328,7 +326,7 @@ class Folder:
         return status.st_ino, status.st_size, status.st_mtime_ns
 
     def deleted(self) -> Iterator[Deleted]:
-        """Yield the recorded deletions, oldest first; unreadable lines are skipped."""
+        """Yield the recorded deletions, oldest first; skip unreadable lines."""
         with suppress(OSError):
             for line in (self.path / DELETED).read_bytes().splitlines():
                 with suppress(msgspec.MsgspecError):
@@ -342,7 +340,7 @@ class Folder:
             os.scandir(self.path).close()
         except OSError as error:
             return f"{self.path} can't be read ({error.strerror}); {_READ_ADVICE}"
-        return f"not in {self.path}: never written, or deleted without a record"
+        return f"not in {self.path}, because they were never written, or deleted without a record"
 
     def _record(self, deleted: Deleted) -> None:
         path = self.path / DELETED
@@ -374,9 +372,9 @@ _READ_ADVICE = "run as root, or as a member of the folder's group (table-camera 
 
 
 MAX_WAITING = 6
-"""Maximum number of files, each of at most 12 MB, that wait for the disk."""
+"""Maximum number of files, each of at most 12 MB, in the queue for the disk."""
 PRUNE_INTERVAL_S = 3600.0
-"""How often old files are deleted, unless a new file causes it sooner."""
+"""Maximum interval between deletions of old files."""
 PRUNED_BY = "retention"
 
 
@@ -388,12 +386,12 @@ class WallTime(NamedTuple):
 
 
 class Keeper:
-    """Stores files in a separate thread, and deletes those that are too old or exceed the quota."""
+    """Stores files in a separate thread, and deletes files that are too old or exceed the quota."""
 
     def __init__(
         self, folder: Folder, limits: Limits, wall: Callable[[], WallTime], say: Callable[[str], None]
     ) -> None:
-        """Store files in this folder, which is created if needed; `say` reports problems. Raises OSError."""
+        """Start the thread and create the folder if needed; `say` reports problems. Raises OSError."""
         self._folder = folder
         self._limits = limits
         self._wall = wall
@@ -404,7 +402,7 @@ class Keeper:
         self._thread.start()
 
     def keep(self, closed: Closed) -> None:
-        """Queue a file for writing; if too many wait, drop it and report that."""
+        """Queue a file for writing; if the queue is full, drop the file and report the loss."""
         try:
             self._queue.put_nowait(closed)
         except Full:
@@ -432,7 +430,7 @@ class Keeper:
                 self._say(f"{self._folder.path}: pictures {closed.sha256} were not kept ({error.strerror})")
 
     def _file_time_s(self) -> float:
-        """Return a new file's time; if the clock is not synchronized, no earlier than the newest file's."""
+        """Return a new file's time; with an unsynchronized clock, at least the newest file's time."""
         wall = self._wall()
         if wall.synced:
             return wall.s

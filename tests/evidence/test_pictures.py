@@ -61,7 +61,7 @@ def test_a_flipped_byte_is_named_and_nothing_is_shown(folder: Folder) -> None:
     data = bytearray(file.read_bytes())
     data[60] ^= 1
     file.write_bytes(data)
-    with pytest.raises(MissingError, match=r"changed since it was taken: found SHA-256 .* do not rely on it"):
+    with pytest.raises(MissingError, match=r"changed after it was written: found SHA-256 .* as evidence"):
         folder.pictures(closed.sha256)
 
 
