@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-# A busy machine generates examples slowly, which is not a fault of the code under test.
+# A busy machine generates examples slowly, which is not a fault of the tested code.
 settings.register_profile("any load", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("any load")
 
@@ -17,11 +17,11 @@ LIVE = (
     *("app", "cli", "console", "people", "publish", "settlement_service", "supply", "systemd", "technician"),
     *("upgrade", "sim", "drivers/link", "drivers/vision", "journal/test_power_cuts.py"),
 )
-"""Packages whose tests start processes, brokers, databases or browsers, or play whole evenings."""
+"""Packages whose tests start processes, brokers, databases or browsers, or play whole sessions."""
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Skip the import of what a run leaves out; the lab runs only if `-m` names it."""
+    """Skip the import of tests that a run leaves out; the lab runs only if `-m` names it."""
     wanted = config.getoption("markexpr")
     if collection_path == TESTS / "lab" and "lab" not in wanted:
         return True
@@ -29,7 +29,7 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what `make check` runs and `make test` leaves out."""
+    """Mark the tests that `make check` runs and `make test` leaves out."""
     for item in items:
         if _is_live(item.path):
             item.add_marker(pytest.mark.live)
@@ -42,7 +42,7 @@ def _is_live(path: Path) -> bool:
 
 @pytest.fixture
 def hears_signals() -> Iterator[None]:
-    """Undo for a while the ignoring of signals that a shell or nohup sets for a background job."""
+    """Restore the default handling of signals, which a shell or nohup ignores for a background job."""
     before = {number: signal.getsignal(number) for number in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM)}
     for number in before:
         signal.signal(number, signal.default_int_handler)

@@ -1,7 +1,8 @@
-"""`tablectl` in a separate process, forked from one that has imported it: a short run is mostly imports.
+"""`tablectl` in a process forked from one that has imported it, because imports dominate a short run.
 
-It has its own streams, environment, arguments and end, like a newly started process. If the start itself is
-tested, if each run must have its own hash seed, or if another release runs, start a new interpreter instead.
+The process has its own streams, environment, arguments and end, like a newly started process. Start a new
+interpreter instead if the start itself is tested, if each run must have its own hash seed, or if another
+release runs.
 """
 
 import multiprocessing
@@ -32,7 +33,7 @@ _FORKS.set_forkserver_preload(
 
 
 class Forked:
-    """One process, with the part of `subprocess.Popen` that the tests use."""
+    """A process with the part of `subprocess.Popen` that the tests use."""
 
     def __init__(
         self,
@@ -51,12 +52,12 @@ class Forked:
         self._turn = Lock()
 
     def poll(self) -> int | None:
-        """Return the exit code, negative if a signal ended it; None while it runs."""
+        """Return the exit code, negative after a signal, or None while the process runs."""
         with self._turn:
             return self._process.exitcode
 
     def wait(self, timeout: float | None = None) -> int:
-        """Wait for its end, and return the exit code."""
+        """Wait for the end of the process, and return the exit code."""
         if (code := self.poll()) is None:
             wait([self._process.sentinel], timeout)
             if (code := self.poll()) is None:
@@ -65,17 +66,17 @@ class Forked:
         return code
 
     def send_signal(self, number: int) -> None:
-        """Send it a signal, if it runs."""
+        """Send a signal if the process runs."""
         with suppress(ProcessLookupError):
             if self.poll() is None:
                 os.kill(self.pid, number)
 
     def terminate(self) -> None:
-        """Ask it to terminate."""
+        """Send SIGTERM."""
         self.send_signal(signal.SIGTERM)
 
     def kill(self) -> None:
-        """Kill it."""
+        """Send SIGKILL."""
         self.send_signal(signal.SIGKILL)
 
 

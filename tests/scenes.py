@@ -1,6 +1,6 @@
-"""Scenes for tests: throws of two dice as a table's sensors would report them, in one line each.
+"""Scenes for tests: throws of two dice as readings of a table's sensors.
 
-A scene is a list of readings on a 3600 x 1100 mm table with 19 mm dice, without noise; times in microseconds.
+The table is 3600 x 1100 mm, the dice are 19 mm, and the readings have no noise. Times are in microseconds.
 """
 
 from collections.abc import Iterable, Sequence
@@ -39,7 +39,7 @@ FIRST_X_MM = 450.0
 
 @dataclass(frozen=True, slots=True)
 class Flight:
-    """One die's path: from the left end towards the right wall, where it turns and where it comes to rest."""
+    """One die's path: from the left end to its turn at the right wall and back to its resting place."""
 
     die: Die
     y_mm: float
@@ -57,7 +57,7 @@ class Flight:
         return self.turn_us + round((self.turns_at_mm - self.rests_at_mm) / BACK_MM_PER_S * SECOND_US)
 
     def x_at(self, after_us: int) -> float:
-        """Return its place this long after its release."""
+        """Return the die's place at this time after its release."""
         if after_us < self.turn_us:
             return FIRST_X_MM + SPEED_MM_PER_S * after_us / SECOND_US
         return self.turns_at_mm - BACK_MM_PER_S * (after_us - self.turn_us) / SECOND_US
@@ -73,7 +73,7 @@ def throw(
     confidence: float = 0.98,
     heard: bool = True,
 ) -> list[AnyReading]:
-    """Throw both dice to the right: `short_mm` is how far short of the right wall each one turns back."""
+    """Throw both dice to the right; each turns back `short_mm` before the right wall."""
     readings: list[AnyReading] = []
     dice: tuple[tuple[Die, int, float, Face | None, Surface], ...] = (
         (1, t, short_mm[0], up[0], on[0]),

@@ -1,4 +1,4 @@
-"""Scenes of an SS2 wheel for tests: the lines it sends, half a second apart, as readings of a table."""
+"""Scenes of an SS2 wheel for tests: its lines, half a second apart, as readings of a table."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -26,7 +26,7 @@ AMERICAN = Wheel(
 
 
 def frame(state: int, spin: int, number: str, *, flags: str = "0", rpm: int = 171, direction: int = 0) -> str:
-    """Write a status frame; `number` has its two characters."""
+    """Return a status frame; `number` has its two characters."""
     return f"*X;{state};{spin:03};{number};{flags};{rpm:03};{direction}"
 
 
@@ -40,7 +40,7 @@ def game(
     announced: bool = True,
     direction: int = 0,
 ) -> list[str]:
-    """Write one game from the bets to the number; `in_rim` and `no_more_bets` are flags frame by frame."""
+    """Return one game from the bets to the number; `in_rim` and `no_more_bets` are flags frame by frame."""
     lines = [frame(2, spin, last, direction=direction)] * 8
     lines += [frame(3, spin, last, flags=flags, direction=direction) for flags in in_rim]
     lines += [frame(4, spin, last, flags=flags, direction=direction) for flags in no_more_bets]
@@ -79,7 +79,7 @@ def outcomes(
     state: State | None = None,
     wheel: Wheel = AMERICAN,
 ) -> list[Outcome]:
-    """Play readings, in time order, through a table with this wheel to the end; return what it published."""
+    """Play readings, in time order, through a table with this wheel to the end; return the outcomes."""
     setup = Setup(table="w", ruleset=ruleset or trusting(), wheel=wheel, state=state or State())
     session = Session(setup)
     effects: list[Effect] = []

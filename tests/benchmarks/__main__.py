@@ -1,10 +1,11 @@
-"""Run benchmarks and print one table of all their figures next to those of the previous release.
+"""Run benchmarks and print one table of their figures next to those of the previous release.
 
 `python -m tests.benchmarks [NAME...] [--runs N] [--keep RELEASE]` runs all benchmarks, or the named ones, N
-times each (default 1). If a cost has risen by 15 % or more relative to its floor since the previous release,
-or a goal is missed, the benchmark is repeated, up to three runs in all; the best cost of each figure counts,
-and the table shows the spread of the runs. Exits with 1 if a regression remains or if no run met the goals.
-`--keep` writes the ratios into `releases.json`; later runs are compared with the last release there.
+times each (default 1). A benchmark is repeated, up to three runs in all, if it misses a goal or if the cost
+of a figure relative to its floor has risen by 15 % since the previous release. The best cost of each figure
+counts, and the table shows the spread of the runs. The exit status is 1 if a regression remains or if no run
+met the goals. `--keep` writes the ratios to `releases.json`, and later runs are compared with the last
+release in this file.
 """
 
 import argparse
@@ -40,8 +41,7 @@ def run(name: str) -> tuple[bool, list[Figure]]:
 
 
 def measured(name: str, before: dict[str, float], least_runs: int) -> tuple[bool, list[list[Figure]]]:
-    """Run a benchmark, and repeat it if it missed a goal or shows a regression; return whether any run met
-    the goals, and the figures of all runs."""
+    """Run a benchmark, with repetitions; return whether a run met the goals, and the figures of all runs."""
     met = False
     runs: list[list[Figure]] = []
     while len(runs) < least_runs or (len(runs) < MAX_RUNS and (not met or regressed(best(runs), before))):
@@ -84,7 +84,7 @@ def main() -> int:
 
 
 def keep(release: str, figures: list[Figure], releases: list[Release]) -> None:
-    """Add a release's ratios to those of the others; figures that were not measured stay as they were."""
+    """Add a release's ratios; figures that were not measured keep their earlier ratios."""
     older = [one for one in releases if one.release != release]
     known = next((one.ratios for one in releases if one.release == release), {})
     ratios = {**known, **{figure.name: round(figure.ratio, 3) for figure in figures}}

@@ -1,10 +1,10 @@
 """Measure bets over HTTP, fifty per request, next to bare commits in the same run.
 
 `python -m tests.benchmarks.betting [--rounds N]` starts a settlement engine on SQLite and, if installed, on
-PostgreSQL, with its HTTP process. At each of four wheels, whose tables immediately state that bets are open,
-ten players place fifty chips twice per round, one request after the other; then a number is settled, which is
-not timed. The floor is the rate of fsynced commits of one row. Exits with 1 if a wager is refused, if the
-rate of accepted wagers is less than half of the floor, or if p99 of a request is over 20 ms.
+PostgreSQL, with its HTTP process. Four wheels immediately state that bets are open. At each wheel ten players
+place fifty chips twice per round, one request after the other. The settlement of the number is not timed. The
+floor is the rate of fsynced commits of one row. The exit status is 1 if a wager is refused, if the rate of
+accepted wagers is less than half of the floor, or if p99 of a request is over 20 ms.
 """
 
 import argparse
@@ -41,7 +41,7 @@ SPOTS = STRAIGHT + SPLITS
 
 
 class Wheel:
-    """A wheel with its players, who bet over the single connection of the house's front end."""
+    """A wheel with its players, who bet over one connection of the house's front end."""
 
     def __init__(self, house: House, table: SealedTable, connection: http.client.HTTPConnection) -> None:
         """Enrol the table and open its players' accounts."""

@@ -1,9 +1,9 @@
 """Settle 100 tables through one broker and one engine, both of which are killed repeatedly.
 
 Usage: `python -m tests.benchmarks.brokered [--tables N] [--throws N] [--kills N]`. Every table has its own
-journal, pump and MQTT link; the engine is the service's process on PostgreSQL, or on SQLite if PostgreSQL is
-not installed. The result is compared with that of an engine which received the same outcomes undisturbed.
-Exits with 1 if an effect is missing, doubled or out of order.
+journal, pump and MQTT link. The engine is the service's process on PostgreSQL, or on SQLite if PostgreSQL is
+not installed. The result is compared with that of an undisturbed engine with the same outcomes. The exit
+status is 1 if an effect is missing, doubled or out of order.
 """
 
 import argparse
@@ -43,7 +43,7 @@ RULES = "craps-12-034"
 CHIPS = 1_000_000
 STAKE = 3_000
 SPEED = 10
-"""The speed of the tables' time, so fast that reconnecting takes little real time."""
+"""The speed of the tables' time, at which reconnecting takes little real time."""
 WAGERS = ("pass", "field", *(("place", number) for number in (4, 5, 6, 8, 9, 10)), ("hard", 8))
 
 
@@ -66,7 +66,7 @@ class Table:
     """A table that plays a session into its journal and publishes the outcomes."""
 
     def __init__(self, name: str, folder: Path, settings: MqttSettings, throws: int) -> None:
-        """Start a table; `throws` is the number of its throws."""
+        """Start a table that plays this many throws."""
         folder.mkdir()
         rig = rig_in(folder)
         self.name = name
@@ -109,13 +109,13 @@ class Table:
         return True
 
     def turn(self) -> None:
-        """Do the pump's and the link's pending work."""
+        """Do the pending work of the pump and the link."""
         self._pump.turn(0)
         self._sink.turn(0)
 
     @property
     def waits(self) -> int:
-        """Return how many outcomes settlement has not acknowledged."""
+        """Return the number of unacknowledged outcomes."""
         return self._pump.unacknowledged
 
     @property
@@ -149,7 +149,7 @@ def settled_by(url: str, tables: Sequence[Table]) -> Iterator[House]:
 
 
 def books_of(house: House, tables: Sequence[Table]) -> dict[str, tuple[list[int], int, int]]:
-    """Return for each table the numbers of effective outcomes, and its player's money in hand and at risk."""
+    """Return each table's effective outcomes, and its player's money in hand and at risk."""
     wanted = select(schema.outcomes.c.table_name, schema.outcomes.c.seq).order_by(schema.outcomes.c.seq)
     with house.store.transaction() as connection:
         applied = [(str(name), int(seq)) for name, seq in connection.execute(wanted)]

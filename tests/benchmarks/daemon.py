@@ -1,9 +1,9 @@
-"""Measure the daemon: time until ready with a year's journal, memory, idle CPU, and the command line's help.
+"""Measure the daemon's start with a year's journal, its memory and idle CPU, and the command line's help.
 
-`python -m tests.benchmarks.daemon [--outcomes N] [--idle SECONDS]` prints one row each with its goal and the
-floor (a bare `python -c pass`) measured in the same run, and exits with 1 if a goal is missed. With
-`--start-only` it ends after measuring the start, since verifying the whole journal takes long on a busy
-machine.
+`python -m tests.benchmarks.daemon [--outcomes N] [--idle SECONDS]` prints a row for each figure with its goal
+and the floor (a bare `python -c pass`) of the same run. The exit status is 1 if a goal is missed.
+`--start-only` ends after the measurement of the start, because verifying the whole journal takes long on a
+busy machine.
 """
 
 import argparse
@@ -30,7 +30,7 @@ from tests.benchmarks.figures import Figure, hand_over
 
 READY_S, RESIDENT_MB, IDLE_SHARE, HELP_S = 1.5, 80.0, 0.02, 0.3
 A_YEAR = 250_000
-"""The number of outcomes of a busy table in a year, some 700 a day."""
+"""Number of outcomes of a busy table in a year, some 700 a day."""
 BATCH = 4000
 VERIFIED_WITHIN_S = 1200
 RUNS = 5
@@ -64,7 +64,7 @@ def a_years_journal(folder: Path, outcomes: int) -> None:
 
 
 def seconds_of(command: list[str]) -> float:
-    """Return the shortest run of a command, in seconds."""
+    """Return the duration of the shortest run of a command, in seconds."""
     times = []
     for _ in range(RUNS):
         start = time.perf_counter()

@@ -1,4 +1,4 @@
-"""Measure our dice camera on one core: reading faces, following a frame, memory; next to decoding a frame."""
+"""Measure the dice camera on one core, next to the decoding of a frame."""
 
 import resource
 import sys
@@ -28,8 +28,7 @@ def _ms(work: Callable[[], object]) -> float:
 
 
 def _around(picture: Array, x: float, y: float) -> Array:
-    """Return the part of a picture in which the camera reads a die that it has followed until it came to
-    rest."""
+    """Return the part of a picture in which the camera reads a die that has come to rest."""
     reach = round(CROP_EDGES * EDGE_PX)
     return picture[max(0, round(y) - reach) : round(y) + reach, max(0, round(x) - reach) : round(x) + reach]
 

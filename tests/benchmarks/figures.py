@@ -1,4 +1,4 @@
-"""A benchmark's figures, each a cost next to a floor that was measured in the same run."""
+"""The figures of a benchmark: costs, each with a floor measured in the same run."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -7,21 +7,20 @@ from pathlib import Path
 import msgspec
 
 FILE = "BENCH_FIGURES"
-"""The environment variable that names the file to which a benchmark's process appends its figures."""
+"""The environment variable with the file to which a benchmark's process appends its figures."""
 REGRESSION = 1.15
-"""A cost that rose by this factor, relative to its floor, since the previous release is a regression."""
+"""Increase of a cost relative to its floor since the previous release that counts as a regression."""
 
 
 class Figure(msgspec.Struct, frozen=True):
-    """The cost of something, next to its lowest possible cost; both have the same `unit`, and less is
-    better."""
+    """A cost and its floor, the lowest possible cost, in the same `unit`; less is better."""
 
     name: str
     cost: float
     floor: float
     unit: str
     beside: str
-    """What the floor is."""
+    """A description of the floor."""
 
     @property
     def ratio(self) -> float:
@@ -37,20 +36,19 @@ class Release(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def hand_over(*figures: Figure) -> None:
-    """Append figures to the file for the table of all benchmarks, if this process was started for it."""
+    """Append figures to the file for the table of all benchmarks, if there is such a file."""
     if file := os.environ.get(FILE):
         with Path(file).open("ab") as lines:
             lines.writelines(msgspec.json.encode(figure) + b"\n" for figure in figures)
 
 
 def handed_over(file: Path) -> list[Figure]:
-    """Read the figures that a benchmark's process handed over."""
+    """Read the figures that a benchmark's process appended."""
     return [msgspec.json.decode(line, type=Figure) for line in file.read_bytes().splitlines()]
 
 
 def best(runs: Sequence[Sequence[Figure]]) -> list[Figure]:
-    """Return each figure from the run in which it was nearest to its floor, since a busy machine only adds
-    cost."""
+    """Return each figure from its best run, because a busy machine only adds cost."""
     cheapest: dict[str, Figure] = {}
     for figure in (figure for run in runs for figure in run):
         known = cheapest.get(figure.name)
@@ -60,7 +58,7 @@ def best(runs: Sequence[Sequence[Figure]]) -> list[Figure]:
 
 
 def regressed(figures: Sequence[Figure], before: Mapping[str, float]) -> list[Figure]:
-    """Return the figures that cost at least 15 % more relative to their floor than before."""
+    """Return the figures whose cost relative to the floor has risen by at least 15 %."""
     return [
         figure
         for figure in figures
@@ -81,7 +79,7 @@ def spread(runs: Sequence[Sequence[Figure]]) -> Spread:
 
 
 def table_of(figures: Sequence[Figure], before: Release, costs: Spread) -> str:
-    """Return one table of all figures next to those of the previous release."""
+    """Return a table of all figures next to those of the previous release."""
     head = ("figure", "cost", "all runs", "floor", "ratio", before.release, "change", "the floor is")
     rows = [
         head,

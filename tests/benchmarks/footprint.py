@@ -1,9 +1,9 @@
-"""Measure what an idle table costs: the memory of its processes, and their CPU time with four boards.
+"""Measure the memory and the CPU time of an idle table with four boards.
 
 `python -m tests.benchmarks.footprint [--idle SECONDS]` runs a virtual craps table's camera, two walls and
 console on pseudo-terminals, the daemon with its settlement engine, and the process that serves screens, with
 a players' display open. Memory is the proportional set size, in which a page shared by several processes
-counts once. The floor is a bare interpreter. Exits with 1 if a goal is missed.
+counts once. The floor is a bare interpreter. The exit status is 1 if a goal is missed.
 """
 
 import argparse
@@ -69,7 +69,7 @@ def serves(port: int) -> bool:
 
 
 def measure(folder: Path, idle_s: float) -> list[bool]:
-    """Start the table, let it idle and print the rows."""
+    """Start the table, leave it idle and print the rows."""
     tablectl = [sys.executable, "-m", "controller.cli.main"]
     control, port = str(folder / "control.sock"), free_port()
     virtual = [*tablectl, "simulate", "craps", "--dir", str(folder), "--technician"]

@@ -1,8 +1,8 @@
-"""Measure what each import of the daemon adds to the memory of a fresh interpreter.
+"""Measure the memory that each import of the daemon adds to a new interpreter.
 
 `python -m tests.benchmarks.imports` prints megabytes (proportional set size: a page shared by several
-processes counts once) and modules, in the order of `PARTS`. What an earlier import has loaded counts for that
-import.
+processes counts once) and modules, in the order of `PARTS`. A module counts for the first import that loads
+it.
 """
 
 import re
@@ -33,7 +33,7 @@ def own_pss_mb() -> float:
 
 
 def main() -> int:
-    """Import one part after the other and print what each adds."""
+    """Import the parts in order and print the increase of each."""
     before = own_pss_mb()
     sys.stdout.write(f"{'a bare interpreter':<46} {before:6.1f} MB, {len(sys.modules)} modules\n")
     for name, module in PARTS:

@@ -1,13 +1,12 @@
-"""Measure the journal next to one bare commit, and how long a year's journal takes to open and verify.
+"""Measure the journal next to one bare commit, and the opening and verification of a year's journal.
 
 `python -m tests.benchmarks.journal [--throws N] [--outcomes N]` prints
 
-- the time from a throw's deciding reading to its outcome being reported durable, next to the judge's own time
-  and one bare SQLite commit that waits for the disk, measured in turn; the goal is at most twice their sum,
-  p99;
-- for a year's journal, the time and memory needed to open it and to verify all of it.
+- the time from a throw's deciding reading to the report of its durable outcome, next to the judge's time and
+  one bare SQLite commit that waits for the disk, measured alternately; the goal at p99 is twice their sum;
+- for a year's journal, the time and memory for opening it and for verifying all of it.
 
-Exits with 1 if the goal is missed.
+The exit status is 1 if the goal is missed.
 """
 
 import argparse
@@ -61,7 +60,7 @@ BARE_ROW = 1000
 
 
 class Hand(msgspec.Struct, frozen=True):
-    """What the session returned for one reading."""
+    """The session's results for one reading."""
 
     effects: tuple[Effect, ...]
     state: State
@@ -69,7 +68,7 @@ class Hand(msgspec.Struct, frozen=True):
 
 
 def play(throws: int) -> tuple[Setup, list[Hand]]:
-    """Play simulated throws through an engine session, and keep what it returned."""
+    """Play simulated throws through an engine session, and return its results."""
     header, feed, _ = dice.simulate(1, n=throws)
     assert header.dice_table is not msgspec.UNSET
     setup = Setup(
@@ -125,9 +124,7 @@ def judge(setup: Setup, judged: Judged) -> None:
 
 
 def bare_commit(path: Path) -> Callable[[], None]:
-    """Return a function that does the minimum for a durable outcome: one row in a commit that waits for the
-    disk.
-    """
+    """Return a function that commits one row and waits for the disk, the minimum for a durable outcome."""
     connection = apsw.Connection(str(path))
     pragmas = "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 0"
     connection.execute(pragmas).fetchall()
@@ -141,9 +138,9 @@ def bare_commit(path: Path) -> Callable[[], None]:
 
 
 def a_year(folder: Path, outcomes: int) -> None:
-    """Print what opening and verifying a year's journal cost."""
+    """Print the cost of opening and verifying a year's journal."""
     place, key = new_table(folder)
-    # In a separate process, so that its memory is not counted here.
+    # A separate process, so that its memory is not counted here.
     writer = get_context("spawn").Process(target=write_year, args=(folder, outcomes))
     writer.start()
     writer.join()
@@ -169,7 +166,7 @@ def a_year(folder: Path, outcomes: int) -> None:
 
 
 def write_year(folder: Path, outcomes: int) -> None:
-    """Write a session repeatedly, with many rows per commit; no checkpoint follows the last ones."""
+    """Write a session repeatedly, with many rows per commit and no checkpoint after the last rows."""
     setup, hands = play(30)
     place, key = JournalLocation(folder / "journal.db", folder / "head"), load_key(folder / "key")
     opened = open_journal(place, key, TABLE, now=wall(), vfs=None, accept=None)
@@ -195,8 +192,7 @@ def write_year(folder: Path, outcomes: int) -> None:
 
 
 def year_of(hands: Sequence[Hand], outcomes: int) -> Iterator[Draft]:
-    """Yield this many outcomes and what belongs to them: the session's outcomes and evidence, with new
-    numbers."""
+    """Yield this many of the session's outcomes and their evidence, with new numbers."""
     drafter = Drafter(First())
     evening = [
         (draft, decode_outcome(draft.body) if draft.seq is not None else None)
@@ -243,7 +239,7 @@ def wall() -> WallTime:
 
 
 def seconds(work: Callable[[], None]) -> float:
-    """Return how long some work takes."""
+    """Return the duration of some work."""
     start = time.perf_counter()
     work()
     return time.perf_counter() - start
@@ -261,7 +257,7 @@ def resident_mb() -> float:
 
 
 def main() -> int:
-    """Measure both."""
+    """Run both measurements."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -1,10 +1,9 @@
 """Measure the time from when a call may be made until it is durable and published.
 
-With `python -m tests.benchmarks.latency [--throws N] [--camera]`, dice are thrown in real time at a daemon
-with all its threads, first by itself and then beside a busy core or beside our own dice camera at work. A
-call may be made once the dice are at rest, the hold is over and the watermark has passed. The goal at p99 is
-twice the sum of an fsynced commit and the judge's own time, both measured in the same run. Exits with 1 if it
-is missed.
+`python -m tests.benchmarks.latency [--throws N] [--camera]` throws dice in real time at a daemon with all its
+threads, first alone and then beside a busy core or a working dice camera. A call may be made once the dice
+are at rest, the hold is over and the watermark has passed. The goal at p99 is twice the sum of an fsynced
+commit and the judge's time, both measured in the same run. The exit status is 1 if the goal is missed.
 """
 
 import argparse
@@ -48,14 +47,14 @@ def p99(values: Sequence[float]) -> float:
 
 
 class Floor:
-    """The minimum cost of a call: a bare commit and the judge's own work.
+    """The minimum cost of a call: a bare commit and the judge's work.
 
-    One of each is timed between two throws, after a pause like the one before a call: an idle disk and cold
+    Both are timed between two throws, after a pause like the pause before a call. An idle disk and cold
     caches cost more than in a tight loop (here 0.5 ms per commit instead of 0.1 ms).
     """
 
     def __init__(self, folder: Path) -> None:
-        """Open a database next to the journal, with the settings of the journal's."""
+        """Open a database beside the journal, with the journal's settings."""
         rules = load_table("craps").rules.throw
         assert rules is not None
         self._rules = rules
@@ -67,7 +66,7 @@ class Floor:
         self.judgements_s: list[float] = []
 
     def measure(self, readings: list[AnyReading]) -> None:
-        """Time the fsynced commit of a row as large as a call with its evidence, and the judge."""
+        """Time the judge, and the fsynced commit of a row of the size of a call with its evidence."""
         threading.Event().wait(REST_S)
         start = time.perf_counter()
         self._connection.execute("INSERT INTO t VALUES (zeroblob(4096))")
@@ -100,7 +99,7 @@ def called(watcher: Watcher) -> bool:
 
 
 class LockProbe:
-    """A thread that wakes up every 2 ms and measures how long it waits for the interpreter's lock."""
+    """A thread that wakes up every 2 ms and measures its wait for the interpreter's lock."""
 
     def __init__(self) -> None:
         self.waits_s: list[float] = []
@@ -125,7 +124,7 @@ class LockProbe:
 
 
 def alone_s(seconds: float) -> list[float]:
-    """Probe while this process does nothing else: the cost of the kernel's timer and scheduler."""
+    """Probe an idle process: the cost of the kernel's timer and scheduler."""
     with LockProbe() as probe:
         time.sleep(seconds)
     return probe.waits_s
@@ -134,7 +133,7 @@ def alone_s(seconds: float) -> list[float]:
 def latencies_s(folder: Path, throws: int, floor: Floor) -> tuple[list[float], list[float]]:
     """Throw `throws` times; return the time from each possible call to its publication, and the lock waits.
 
-    The waits are measured from the time at which the table is unlocked: imports hold the lock before that.
+    The waits are measured after the unlock of the table, because imports hold the lock earlier.
     """
     options = Options(
         table="craps", journal=folder / "journal", socket=folder / "control", self_test_devices=False
@@ -176,7 +175,7 @@ def busy_cores(count: int) -> Iterator[None]:
 
 
 def measure(throws: int, beside: str) -> bool:
-    """Print a row and return whether the goal is met; `beside` states what else the machine does."""
+    """Print a row and return whether the goal is met; `beside` names the other load of the machine."""
     bare = alone_s(ALONE_S)
     with tempfile.TemporaryDirectory(dir=".") as folder:
         least = Floor(Path(folder))

@@ -1,9 +1,9 @@
-"""Measure the serial link of a sensor node over a pseudo-terminal, next to reading a bare descriptor (the
-floor).
+"""Measure the serial link of a sensor node next to reading a bare descriptor.
 
 `python -m tests.benchmarks.link [--seconds N]` prints one row for a full line at 921,600 baud and one for two
-dice tracked at 90 Hz, while a journal commits in parallel: CPU time per reading, and the time from the node's
-write to the reading. Exits with 1 if a sentence is lost or the goal of 10 % of a core is missed.
+dice tracked at 90 Hz over a pseudo-terminal, while a journal commits in parallel. The figures are the CPU
+time per reading and the time from the node's write to the reading. The exit status is 1 if a sentence is lost
+or the goal of 10 % of a core is missed.
 """
 
 import argparse
@@ -58,8 +58,7 @@ def _now_us() -> int:
 
 
 def _node(port: int, per_s: int, seconds: float, greeted: bool) -> None:
-    """Act as the node: send `per_s` track points per second, each with the time at which it is written
-    (us)."""
+    """Send `per_s` track points per second as the node, each with the time of its write (us)."""
     node = NodeEnd(Hello("cam", "bench", "B" * 16, {0: ("die_at",)}, (), 16), "A" * 16)
     if not greeted:
         node._wire.begin("BE7C")
@@ -98,7 +97,7 @@ def _with_node(per_s: int, seconds: float, greeted: bool, listen: Callable[[int]
 
 
 def floor(per_s: int, seconds: float) -> Measured:
-    """Read the same sentences from a bare descriptor and find each one's timestamp, without any check."""
+    """Read the sentences from a bare descriptor and find each timestamp, without any check."""
 
     def listen(port: int) -> Measured:
         measured = Measured()
@@ -155,7 +154,7 @@ def whole(per_s: int, seconds: float) -> Measured:
 
 
 def _journal(folder: str, ending: Event, cpu_s: list[float]) -> None:
-    """Commit a row durably twenty times per second, as a journal does; record the CPU time of that alone."""
+    """Commit a row durably twenty times per second, as a journal does; record its CPU time."""
     database = sqlite3.connect(Path(folder) / "journal.sqlite")
     database.execute("PRAGMA journal_mode=WAL")
     database.execute("PRAGMA synchronous=FULL")

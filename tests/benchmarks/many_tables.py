@@ -1,8 +1,8 @@
-"""Settle 100 tables at once: outcomes per second, and each effect exactly once although the engine is killed.
+"""Settle 100 tables with one engine that is killed, and check that each effect happens exactly once.
 
 `python -m tests.benchmarks.many_tables [--tables N] [--spins N] [--kills N]` uses SQLite and, if installed,
 PostgreSQL. The floor reads the same events, checks their signatures and writes each as one row, in
-transactions of the same size. Exits with 1 if an effect is missing, doubled or out of order.
+transactions of the same size. The exit status is 1 if an effect is missing, doubled or out of order.
 """
 
 import argparse
@@ -78,7 +78,7 @@ def payloads(evening: Sequence[Round]) -> Iterator[list[bytes]]:
 
 
 class Bench:
-    """One session of many tables, settled on one database after the other."""
+    """A session of many tables, settled on successive databases."""
 
     def __init__(self, key: Key, names: Sequence[str], evening: Sequence[Round]) -> None:
         self._key = key
@@ -158,7 +158,7 @@ class Bench:
         return taken_s
 
     def kill(self, name: str, url: str, kills: int) -> list[str]:
-        """Settle the session with engines that are killed one after the other; return what went wrong."""
+        """Settle the session with successive engines that are killed; return the errors."""
         with self.house(url):
             pass
         published = [line for made, outcomes in self._evening for line in (*made, *outcomes)]

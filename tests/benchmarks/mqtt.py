@@ -1,9 +1,9 @@
-"""Measure the time from when an outcome is durable until settlement has received it over a broker.
+"""Measure the time from a durable outcome until settlement has received it over a broker.
 
-With `python -m tests.benchmarks.mqtt [--outcomes N]`, outcomes are journaled one by one and go through
-outbox, pump and broker to a consumer in another process that acknowledges each. In between, the same clients
-send bare messages of the same size on a round trip through the same broker with QoS 1. The goal at p99 is
-twice the time of that round trip; messages that a client sends to itself are also shown. Exits with 1 if the
+`python -m tests.benchmarks.mqtt [--outcomes N]` journals outcomes one by one. They go through outbox, pump
+and broker to a consumer in another process that acknowledges each. In between, the same clients send bare
+messages of the same size on a round trip through the same broker with QoS 1. The goal at p99 is twice the
+time of the round trip. Messages that a client sends to itself are also shown. The exit status is 1 if the
 goal is missed.
 """
 
@@ -41,7 +41,7 @@ from tests.publish.house import ENGINE_KEY, Alarms, half, pinned
 
 GOAL = 2.0
 SWITCH_S = 0.0005
-"""The value that the daemon sets."""
+"""The daemon's value."""
 BARE = "bare"
 BACK = "back"
 ITSELF = "itself"
@@ -51,7 +51,7 @@ HANG_S = 10.0
 
 
 def settlement(settings: MqttSettings, heard: Connection, end: Connection) -> None:
-    """Act as the settlement engine in its own process: record when an outcome arrives, and acknowledge it."""
+    """Record the arrival of outcomes and acknowledge them, like the settlement engine."""
     link = MqttLink(settings, "settlement", None)
     link.open()
     while not end.poll():
@@ -73,7 +73,7 @@ def settlement(settings: MqttSettings, heard: Connection, end: Connection) -> No
 
 
 class Near:
-    """Sends bare messages and waits for each to come back."""
+    """Sends bare messages and waits for the return of each."""
 
     def __init__(self, settings: MqttSettings) -> None:
         self._link = MqttLink(settings, "bare", None)
@@ -83,7 +83,7 @@ class Near:
         self._until(Subscribed)
 
     def round_trip_s(self, topic: str) -> float:
-        """Send one message and wait until it is back."""
+        """Send one message and wait for its return; return the duration."""
         start = time.perf_counter()
         self._link.publish(Outgoing(topic, b"x" * BYTES))
         self._until(Received)
@@ -101,7 +101,7 @@ class Near:
 
 
 class Table:
-    """A journal and everything that publishes from it."""
+    """A journal and its publishing parts."""
 
     def __init__(self, rig: Rig, settings: MqttSettings) -> None:
         self.durable_s = 0.0
@@ -154,7 +154,7 @@ class Table:
 
 
 def measured_s(folder: Path, count: int) -> Iterator[tuple[float, float, float]]:
-    """Return for each outcome its time, that of a bare round trip, and that of a message to itself."""
+    """Yield the times of each outcome, of a bare round trip, and of a message to itself."""
     broker = Mosquitto(folder)
     broker.config += "set_tcp_nodelay true\n"
     broker.start()

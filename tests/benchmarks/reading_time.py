@@ -1,9 +1,8 @@
-"""Draw where a reading's time goes: the fraction that each module takes of a replay, for dice and for a
-wheel.
+"""Draw the fraction of a replay's time that each module takes, for dice and for a wheel.
 
-`python -m tests.benchmarks.reading_time [PICTURE]` replays the benchmark's logs while a CPU timer samples
-which module of the product runs (including the library code that it calls), prints the fractions and draws
-them as bars.
+`python -m tests.benchmarks.reading_time [PICTURE]` replays the benchmark's logs while a CPU timer samples the
+running module of the controller, including library code that it calls. It prints the fractions and draws them
+as bars.
 """
 
 import argparse
@@ -27,7 +26,7 @@ from drivers.sim.scenes import write_log
 ROOT = Path(__file__).parents[2]
 ATTEMPTS, REPLAYS, SAMPLE_S = 200, 12, 0.001
 SHOWN = 12
-"""The number of modules with a bar of their own; the others share one."""
+"""Number of modules with their own bar; the others share one."""
 PARTS = {
     "controller/rules": ("judging", "#1f6feb"),
     "controller/machines": ("machines of the games", "#8250df"),
@@ -50,7 +49,7 @@ class Shares(NamedTuple):
 
 
 def sampled(work: Callable[[], None]) -> Counter[str]:
-    """Run `work`; return how often each module of the product was the innermost one on the stack."""
+    """Run `work`; return how often each module of the controller was the innermost on the stack."""
     samples: Counter[str] = Counter()
 
     def sample(_number: int, frame: FrameType | None) -> None:
@@ -70,7 +69,7 @@ def sampled(work: Callable[[], None]) -> Counter[str]:
 
 
 def measure(name: str, path: Path) -> Shares:
-    """Replay a log, and return its shares and its time per reading."""
+    """Replay a log; return the samples and the time per reading."""
     with open_log(str(path)) as log:
         ruleset = load_ruleset(log.header.ruleset)
     readings = len(path.read_bytes().splitlines()) - 1
@@ -88,7 +87,7 @@ def measure(name: str, path: Path) -> Shares:
 
 
 def part_of(module: str) -> tuple[str, str]:
-    """Return the part of the product to which a module belongs, and its colour."""
+    """Return the part of the controller to which a module belongs, and its colour."""
     return next((part for prefix, part in PARTS.items() if module.startswith(prefix)), OTHER)
 
 

@@ -1,9 +1,8 @@
-"""Measure a whole replay next to `json.loads` of the same lines; the goal is at most 3 times the latter's
-time.
+"""Measure a whole replay next to `json.loads` of the same lines; the goal is three times the floor.
 
-`python -m tests.benchmarks.replay [--attempts N]` prints a row for dice and one for a wheel, each with the
-minimum CPU time of several runs, in turn with the floor, and exits with 1 if the goal is missed. A log of a
-few attempts (`--attempts 1`) measures how long it takes to create a table's machines, which happens once.
+`python -m tests.benchmarks.replay [--attempts N]` prints a row for dice and one for a wheel. Each has the
+minimum CPU time of several runs, which alternate with the floor. The exit status is 1 if the goal is missed.
+A log of a few attempts (`--attempts 1`) measures the creation of a table's machines, which happens once.
 """
 
 import argparse

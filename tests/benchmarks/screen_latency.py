@@ -1,8 +1,7 @@
-"""Measure the time from a review's event on the control socket to its keys on the screen, in Debian's
-Chromium.
+"""Measure the time from a review's event on the control socket to its keys on the screen.
 
-`python -m tests.benchmarks.screen_latency [--reviews 100]` prints p50, p99 and the worst time, next to the
-floor: a bare change of a page in the same browser.
+`python -m tests.benchmarks.screen_latency [--reviews 100]` prints p50, p99 and the maximum in Debian's
+Chromium, next to the floor, a bare change of a page in the same browser.
 """
 
 import argparse
@@ -34,7 +33,7 @@ WATCH = """() => { window.seen = {}; new MutationObserver(() => {
 
 
 def main() -> int:
-    """Measure; return 1 if p99 is over the limit, 3 if there is no browser."""
+    """Measure the reviews; return 1 if p99 is over the limit, 3 without a browser."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--reviews", type=int, default=100)
     reviews: int = parser.parse_args().reviews

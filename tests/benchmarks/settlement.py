@@ -1,9 +1,9 @@
-"""Measure craps settlement: wager decisions per second, next to a floor and to crapssim.
+"""Measure craps settlement in wager decisions per second, next to a floor and to crapssim.
 
-Usage: `python -m tests.benchmarks.settlement [--rolls N]`. Every roll decides eight new bets; requests and
+Usage: `python -m tests.benchmarks.settlement [--rolls N]`. Every roll decides eight new bets. Requests and
 answers are JSON lines, as with `tablectl settle`. The floor is `json.loads` of every request and `json.dumps`
-of every answer, in the same run. crapssim settles the same bets and rolls without any JSON. Exits with 1 if
-the goal of 50,000 decisions per second is missed.
+of every answer, in the same run. crapssim settles the same bets and rolls without JSON. The exit status is 1
+if the goal of 50,000 decisions per second is missed.
 """
 
 import argparse
@@ -39,7 +39,7 @@ Dice = tuple[int, int]
 
 
 def rolls_of(count: int) -> list[Dice]:
-    """Return the same rolls on every run."""
+    """Return random rolls with a fixed seed."""
     chance = random.Random(1)
     return [(chance.randint(1, 6), chance.randint(1, 6)) for _ in range(count)]
 
@@ -59,8 +59,7 @@ def _requests(rolls: list[Dice]) -> Iterator[dict[str, object]]:
 
 
 def play_theirs(rolls: list[Dice]) -> None:
-    """Settle the same bets with crapssim, each for a separate player, so that crapssim does not add them
-    up."""
+    """Settle the same bets with crapssim, each for a separate player, whose bets crapssim adds up."""
     table = Table()
     for dice in rolls:
         for kind in KINDS.values():

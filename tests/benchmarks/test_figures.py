@@ -1,4 +1,4 @@
-"""The table of all benchmarks: what counts as a regression, and which releases are compared."""
+"""The table of all benchmarks: regressions, and the compared releases."""
 
 from pathlib import Path
 

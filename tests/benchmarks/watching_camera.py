@@ -1,7 +1,7 @@
-"""The dice camera's process at work beside a measurement: `tablectl camera run` on a rendered video.
+"""Run the dice camera's process (`tablectl camera run`) on a rendered video beside a measurement.
 
-`python -m tests.benchmarks.watching_camera FOLDER` renders the video and writes its rig file; `watching` runs
-the camera on them repeatedly. The video has 60 frames per second of 640 x 480 pixels: every second and a
+`python -m tests.benchmarks.watching_camera FOLDER` renders the video and writes its rig file. `watching` runs
+the camera on them repeatedly. The video has 60 frames per second of 640 x 480 pixels. Every second and a
 half, two dice come in, turn and are read.
 """
 
@@ -48,7 +48,7 @@ def draw(folder: Path) -> None:
 
 
 class _Readings:
-    """The table's socket, which accepts what the camera sends and counts the dice that were read."""
+    """The table's socket, which accepts the camera's readings and counts the dice."""
 
     def __init__(self, path: Path) -> None:
         self.read = 0
@@ -82,7 +82,7 @@ class _Readings:
 
 @contextmanager
 def watching(folder: Path) -> Iterator[_Readings]:
-    """Run a camera within the context, which begins once the camera has read its first die."""
+    """Run a camera within the context, which begins after the camera's first reading of a die."""
     subprocess.run([sys.executable, "-m", "tests.benchmarks.watching_camera", str(folder)], check=True)
     readings = _Readings(folder / SOCKET)
     command = [*UNIT, sys.executable, "-c", CAMERA, "camera", "run", str(folder / RIG)]

@@ -1,10 +1,10 @@
-"""Measure the replay of a year's recordings, piece by piece on all cores, with the command that people use.
+"""Measure the replay of a year's recordings with `tablectl replay`, piece by piece on all cores.
 
 `python -m tests.benchmarks.year [--readings N] [--pieces N]` passes pieces of 500 throws, and pieces of 500
-spins, to one `tablectl replay --json` as often as needed for N readings (default: 2,000,000), and computes
-the minutes for a year of a busy table, which has 100,000,000. The floor is `json.loads` of the same lines on
-as many cores. Exits with 1 if the outcomes are not those of the single pieces, or if a year of throws takes
-longer than ten minutes.
+spins, to one `tablectl replay --json`, repeated up to N readings (default: 2,000,000). It computes the
+minutes for a year of a busy table, which has 100,000,000. The floor is `json.loads` of the same lines on as
+many cores. The exit status is 1 if the outcomes differ from those of the single pieces, or if a year of
+throws takes longer than ten minutes.
 """
 
 import argparse
@@ -28,7 +28,7 @@ PIECES = 4
 
 
 def replayed(logs: list[Path], to: Path) -> float:
-    """Replay logs into a file, with progress on a terminal; return the seconds that it took."""
+    """Replay logs into a file, with progress on a terminal; return the duration in seconds."""
     command = [sys.executable, "-m", "controller.cli.main", "replay", "--json", *map(str, logs)]
     start = time.perf_counter()
     with to.open("wb") as out:
@@ -64,7 +64,7 @@ def digest_of_file(file: Path) -> str:
 
 
 def measure(name: str, logs: list[Path], readings: int, folder: Path) -> tuple[bool, float]:
-    """Print a row; return whether the outcomes are those of the single pieces, and the minutes for a year."""
+    """Print a row; return whether the outcomes match the pieces, and the minutes for a year."""
     out, alone = folder / "year.jsonl", []
     for log in logs:
         replayed([log], out)

@@ -1,4 +1,4 @@
-"""Everything that is named in docs/architecture.md and in the picture of a reading's time exists."""
+"""Every name in docs/architecture.md and in the picture of a reading's time exists."""
 
 import re
 from pathlib import Path

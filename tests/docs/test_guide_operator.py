@@ -1,4 +1,4 @@
-"""The operator's guide names no input that its game does not have."""
+"""The operator's guide names only inputs of each game."""
 
 import re
 from pathlib import Path
@@ -12,7 +12,7 @@ from tests.wheels import AMERICAN
 
 GUIDE = Path(__file__).parents[2] / "docs" / "guide-operator.md"
 ENTERED = ("input", "what you do", "what you enter")
-"""The headings of the columns that list what a person enters."""
+"""The headings of the columns that list a person's inputs."""
 GAMES = {
     "Craps": "craps-12-034",
     "Roulette": "roulette",

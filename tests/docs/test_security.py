@@ -1,4 +1,4 @@
-"""The threat table of docs/security.md names existing tests, at least one for each threat."""
+"""The threat table of docs/security.md names at least one existing test for each threat."""
 
 import re
 from pathlib import Path

@@ -45,7 +45,7 @@ def rows(heading: str, first: str) -> Iterator[list[str]]:
 
 
 def words(cell: str) -> frozenset[str]:
-    """Return the words that are set as code in a table cell."""
+    """Return the code words in a table cell."""
     return frozenset(re.findall(r"`(\w+)`", cell))
 
 

@@ -1,4 +1,4 @@
-"""The folder of pictures: complete files or none, the oldest are removed first, and removals are recorded."""
+"""The folder of pictures contains only complete files. Removals begin with the oldest and are recorded."""
 
 import hashlib
 import os

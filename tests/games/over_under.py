@@ -1,7 +1,7 @@
-"""Over and Under Seven, a fairground game: two dice are thrown, and players bet on under 7, 7, or over 7.
+"""Over and Under Seven, a fairground game in which players bet on two dice: under 7, 7, or over 7.
 
-The controller does not contain this game. It shows what a new game needs: a machine that uses the existing
-throws, its wagers, and the value that describes the rest.
+The controller does not contain this game. The module shows the parts of a new game: a machine that uses the
+existing throws, its wagers, and the value that describes the rest.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -91,7 +91,7 @@ class OverUnder(PlaysThrows):
         return None
 
     def restore(self, snapshot: object) -> None:
-        """Do nothing: a roll leaves no state that a correction would have to undo."""
+        """Do nothing, because a roll leaves no state for a correction to undo."""
 
     def began(self, t: int) -> None:
         self._machine.fire("thrown")
@@ -161,14 +161,14 @@ class Roll(Request, frozen=True, kw_only=True, tag="roll"):
 
 
 class NoRoll(Request, frozen=True, kw_only=True, tag="no_roll"):
-    """A roll that does not count: bets stay up."""
+    """A roll that does not count. Bets stay up."""
 
     reason: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OverUnderPayTable:
-    """What each side pays."""
+    """The odds of each side."""
 
     name: str
     title: str
@@ -176,7 +176,7 @@ class OverUnderPayTable:
 
 
 def side_of(total: int) -> Side:
-    """Return the side that a total belongs to."""
+    """Return the side of a total."""
     return "seven" if total == 7 else "under" if total < 7 else "over"
 
 

@@ -1,4 +1,4 @@
-"""A game defined only in its own module is played, published, settled and checked like every other."""
+"""A game defined only in its own module is played, published, settled and checked like every other game."""
 
 import json
 from collections.abc import Iterator
@@ -34,7 +34,7 @@ PAYS = {
 
 @pytest.fixture(autouse=True)
 def _configured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Register the small game, with a rule set (High Roller's throws) and a pay table."""
+    """Register the game with a rule set (High Roller's throws) and a pay table."""
     shipped = yaml.safe_load((config_home() / "rulesets" / "high-roller-12-005.yaml").read_text())
     named = {"name": RULES, "title": "Over and Under Seven"}
     written = {
@@ -56,7 +56,7 @@ def two_rolls() -> Played:
 
 
 class Bettor:
-    """A table of this game as settlement receives it, and a player who bets at it."""
+    """A table of this game at a settlement engine, and a player."""
 
     def __init__(self, folder: Path) -> None:
         self.house = House(f"sqlite:///{folder}/settlement.db")
@@ -69,7 +69,7 @@ class Bettor:
         self.house.bets(self.table, "ann", id_, side, 100)
 
     def hears(self, outcomes: list[Outcome]) -> None:
-        """Settle the table's outcomes, each twice: a delivery may be repeated."""
+        """Settle the table's outcomes, each twice like a repeated delivery."""
         for outcome in outcomes:
             event = self.table.sealed(outcome)
             self.house.takes(event, event)

@@ -1,4 +1,4 @@
-"""A game is one package: the rest of the code finds everything in its value and never compares its name."""
+"""A game is one package. The other code uses its value and never compares its name."""
 
 import ast
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ OWN_WORDS = {
     "console": "screens know the controller through its socket alone, and have keys and words of their own",
 }
 CALLS = {("cli/words.py", "craps")}
-"""Dealers' words that are not a game's name here: 2, 3 or 12 is called craps."""
+"""Uses of a game's name as a dealer's call: 2, 3 or 12 is called craps."""
 
 
 def asked_for(file: Path) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""The lab's cache, which keeps everything that takes long to build."""
+"""The lab's cache of files that take long to build."""
 
 import fcntl
 import os
@@ -8,15 +8,15 @@ from contextlib import contextmanager
 from pathlib import Path
 
 BUILD_S = 3600
-"""The time after which a build step counts as hung; the kernel takes 12 minutes on an idle core."""
+"""Time limit of a build step, in seconds; the kernel takes 12 minutes on an idle core."""
 
 
 class CannotBuild(Exception):
-    """Raised if this machine cannot build a part of the lab; the message states what is missing."""
+    """This machine cannot build a part of the lab; the message states what is missing."""
 
 
 def cache() -> Path:
-    """Return the folder that LAB_CACHE names, or `table-controller-lab` in the user's cache."""
+    """Return the folder `LAB_CACHE`, or `table-controller-lab` in the user's cache."""
     home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     folder = Path(os.environ.get("LAB_CACHE") or Path(home) / "table-controller-lab")
     folder.mkdir(parents=True, exist_ok=True)
@@ -24,10 +24,10 @@ def cache() -> Path:
 
 
 def once(wanted: Path, build: Callable[[Path], None]) -> Path:
-    """Return `wanted` after building it with `build` if it does not exist.
+    """Return `wanted`, and build it with `build` if it does not exist.
 
-    `build` writes to the path that it is passed, which gets its final name only when complete. Processes that
-    want the same file wait for the one that builds it.
+    `build` writes to its argument, a temporary path that is renamed when complete. Processes that want the
+    same file wait for the one that builds it.
     """
     with alone(wanted):
         if not wanted.exists():

@@ -16,26 +16,26 @@ from tests.lab.report import Report
 
 HERE = Path(__file__).parent
 TEST_S = 900
-"""Longer than a machine's own timeout, so that a hung guest is reported with its last lines."""
+"""Time limit of a test, longer than a machine's, so that a hung guest is reported with its last lines."""
 MakeMachine = Callable[..., Machine]
 FIGURES = "lab"
 REPORT = pytest.StashKey[Report]()
 PASSED = pytest.StashKey[bool]()
 _LONG = ("day", "debian", "upgrade", "cuts", "blocks", "units", "wheel")
 LONGEST_FIRST = tuple(f"test_{what}" for what in _LONG)
-"""Guests run in parallel; the longest tests begin first, so that no core waits for them at the end.
+"""The longest tests begin first, so that no core waits for them at the end.
 
-Each process runs its own part of the list from the start and then takes over tests from the end of another
-part. The test after the running one is never taken over, so each part's longest test is followed by its
-shortest.
+Guests run in parallel. Each process runs its part of the list from the start, and then takes over tests from
+the end of another part. The test after the running one is never taken over, so each part's longest test is
+followed by its shortest.
 """
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the lab's tests, which only `make lab` runs, and let each process begin with a long one.
+    """Mark the lab's tests, which only `make lab` runs, and begin each process with a long test.
 
-    The time limit applies only to the test itself: the builds before the first test have their own limit,
-    `BUILD_S` per step.
+    The time limit applies only to the test itself. The builds before the first test have the limit `BUILD_S`
+    per step.
     """
     for item in items:
         if item.path.is_relative_to(HERE):
@@ -61,7 +61,7 @@ def _place(item: pytest.Item) -> int:
 
 
 class Worker(Protocol):
-    """A process that ran a part of the tests, as its controlling process sees it."""
+    """A test process, as its controlling process sees it."""
 
     config: pytest.Config
     workeroutput: dict[str, list[str]]
@@ -73,7 +73,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Pass the figures of a process that ran a part of the tests to the process that prints them."""
+    """Pass the figures of a test process to the process that prints them."""
     output: dict[str, list[str]] | None = getattr(session.config, "workeroutput", None)
     if output is not None:
         output[FIGURES] = session.config.stash[REPORT].notes
@@ -101,8 +101,8 @@ def report(pytestconfig: pytest.Config) -> Report:
 def built() -> tuple[Path, Path]:
     """Return kernel and disk; skip the test with a message if they can't be built.
 
-    Both are built at the same time, since the disk mostly waits for its packages. If the kernel must not be
-    built here (LAB_BUILD=no), only an existing one is used.
+    Both are built at the same time, because the disk mostly waits for its packages. With LAB_BUILD=no only an
+    existing kernel is used.
     """
     if not os.access("/dev/shm", os.W_OK):
         pytest.skip("the lab needs /dev/shm for its machine's memory")
@@ -129,8 +129,10 @@ def pytest_runtest_makereport(
 
 @pytest.fixture(autouse=True)
 def _unless_kept(request: pytest.FixtureRequest, report: Report) -> Iterator[None]:
-    """Skip a long test that has passed with the same files, and show its figures; LAB_AGAIN=1 runs it
-    again."""
+    """Skip a long test that has passed with the same files, and show its figures.
+
+    LAB_AGAIN=1 runs the test again.
+    """
     test: pytest.Item = request.node
     if test.get_closest_marker("long") is None:
         yield
@@ -147,7 +149,7 @@ def _unless_kept(request: pytest.FixtureRequest, report: Report) -> Iterator[Non
 
 @pytest.fixture
 def machine(built: tuple[Path, Path], tmp_path: Path) -> Iterator[MakeMachine]:
-    """Make machines for one test; the power of any that runs at the end of the test is cut."""
+    """Make machines for one test, and cut the power of those that run at its end."""
     made: list[Machine] = []
 
     def make(**settings: Any) -> Machine:

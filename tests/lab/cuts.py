@@ -1,4 +1,4 @@
-"""Cut the power of a table in play repeatedly, and compare what its disk keeps with what it published."""
+"""Cut the power of a table in play repeatedly, and compare its disk with its published outcomes."""
 
 import fcntl
 import json
@@ -17,13 +17,13 @@ from tests.lab.kept import Kept, differences, read_disk, state_differences
 from tests.lab.machine import Machine, empty_disk
 
 LIVES = 10
-"""The number of cuts after which another game, on new disks, replaces the table."""
+"""Number of cuts after which another game, on new disks, replaces the table."""
 DISK_MIB = 64
 EARLY = 0.15
-"""The fraction of cuts during a start."""
+"""Fraction of cuts during a start."""
 EARLY_S = (0.5, 6.0)
 MEAN_S = 1.2
-"""The mean time from the first published outcome to the cut."""
+"""Mean time from the first published outcome to the cut, in seconds."""
 HUNG_S = 300
 MOMENTS = {
     "in the opening": 1,
@@ -36,16 +36,15 @@ MOMENTS = {
     "in a pruning": 3,
     "in a rotation": 1,
 }
-"""The journal's most critical moments, each with the number of the last occurrence at which power may be
-cut."""
+"""The journal's most critical moments, with the maximum number of the occurrence to cut at."""
 IN_UPGRADE = "upgrade: "
-"""The prefix of the names of moments in an upgrade."""
+"""Prefix of the names of moments in an upgrade."""
 ENOUGH = 30
-"""The rule of three is not applied to fewer cuts."""
+"""Minimum number of cuts for the rule of three."""
 
 
 class Cut(msgspec.Struct, frozen=True, kw_only=True):
-    """One cut as stored in the ledger: the number of outcomes published in that run, and what was wrong."""
+    """One cut in the ledger: the number of outcomes published in that run, and the errors found."""
 
     release: str
     game: str
@@ -56,7 +55,7 @@ class Cut(msgspec.Struct, frozen=True, kw_only=True):
     """Whether the table had started before the cut."""
     bad: list[str]
     moment: str = ""
-    """The moment of the journal or of an upgrade at which the power was cut; empty for a random one."""
+    """The moment of the journal or of an upgrade at the cut; empty for a random time."""
 
 
 class Ledger:
@@ -78,8 +77,10 @@ class Ledger:
 
 
 def in_words(cuts: list[Cut]) -> str:
-    """Return what these cuts prove: if none of n loses anything, a cut's probability of a loss is below 3/n
-    (at 95 % confidence)."""
+    """Return a summary of these cuts.
+
+    If none of n cuts loses data, the probability of a loss is below 3/n at 95 % confidence.
+    """
     held = sum(not cut.bad for cut in cuts)
     published, closed = sum(cut.told for cut in cuts), sum(cut.acknowledged for cut in cuts)
     upgrades = sum(cut.moment.startswith(IN_UPGRADE) for cut in cuts)
@@ -114,8 +115,7 @@ class CutTable:
         self._disks = [empty_disk(self.folder / name, DISK_MIB) for name in ("data.img", "head.img")]
 
     def lives(self, moments: Sequence[str]) -> Iterator[Cut]:
-        """Run the table and cut its power at each of these moments of the journal; an empty name means at
-        random."""
+        """Run the table and cut its power at each of these moments; an empty name is a random time."""
         for moment in moments:
             yield self._live_and_be_cut(moment)
 

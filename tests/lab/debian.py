@@ -1,7 +1,7 @@
-"""A Debian of a different release or architecture than the host's, entered without a separate machine.
+"""A Debian of another release or architecture, entered without a separate machine.
 
-Its programs run on the host's kernel, those of another architecture under qemu. The cache keeps what is
-built: the plain release, and under other names the root folders into which something was installed.
+Its programs run on the host's kernel, those of another architecture under qemu. The cache keeps the release
+as built and, under other names, the root folders with installed software.
 """
 
 import hashlib
@@ -20,7 +20,7 @@ PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 SOURCES = "/src"
 """The folder of the checkout inside the root."""
 PASSED_ON = ("PIP_", "HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy", "NO_PROXY", "no_proxy")
-"""The environment variables that determine how packages are downloaded."""
+"""Prefixes of the environment variables that determine the download of packages."""
 ENTER = """\
 set -e
 mount -t proc proc "$root/proc"
@@ -39,7 +39,7 @@ ARM64_ELF = (
 
 
 class Failed(AssertionError):
-    """Raised if a command inside the root failed; the message contains its last output."""
+    """A command inside the root failed; the message contains its last output."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class Debian:
     packages: Sequence[str]
 
     def root(self, name: str, install: Callable[["Debian", Path], None], recipe: bytes) -> Path:
-        """Return a root into which `install` has installed something; it is made once for each recipe."""
+        """Return a root with the result of `install`, which runs once for each recipe."""
         digest = hashlib.sha256(recipe + repr(self).encode()).hexdigest()[:12]
         wanted = cache() / f"{self.suite}-{self.architecture}-{name}-{digest}"
 
@@ -119,7 +119,7 @@ class Debian:
 
 
 def copy_checkout(root: Path) -> None:
-    """Copy this checkout's files, only those that git knows, into the source folder of a root."""
+    """Copy the files of this checkout that git knows into the source folder of a root."""
     listed = ["git", "-C", str(CHECKOUT), "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
     names = subprocess.run(listed, capture_output=True, check=True).stdout.decode().split("\0")
     sources = root / SOURCES[1:]

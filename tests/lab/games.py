@@ -17,17 +17,17 @@ GAMES: Mapping[str, Callable[[], Feed]] = {
     "three-card": lambda: three_card.simulate(13)[1],
     "high-roller": lambda: high_roller.simulate(14, games=4)[1],
 }
-"""The games, by the name of the shipped sample; calls are automatic, since no person is at the table."""
+"""The games by the name of the shipped sample. Calls are automatic, because the table has no staff."""
 
 
 def lay_out(game: str, folder: Path) -> None:
-    """Write a game's feed and its table's file into the folder from which the guest reads them."""
+    """Write a game's feed and its table's file into the guest's folder."""
     rows = sorted(GAMES[game](), key=lambda one: one[0])
     encode = msgspec.json.encode
     lines = [encode(msgspec.structs.replace(reading, arrived=arrived)) for arrived, reading in rows]
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "feed.jsonl").write_bytes(b"\n".join(lines) + b"\n")
     text = (config_home() / "tables" / f"{game}.yaml").read_text()
-    if game == "high-roller":  # its table must be as long as the simulated one
+    if game == "high-roller":  # its table must have the length of the simulated table
         text = text.replace("length_mm: 2400", f"length_mm: {dice.TABLE.length_mm:g}")
     (folder / "table.yaml").write_text(text + "\npublish: {to: socket}\n")

@@ -1,4 +1,4 @@
-"""Compares what a disk contains after a power cut with what was published before it."""
+"""Compares a disk after a power cut with the outcomes that were published before it."""
 
 import hashlib
 import os
@@ -21,13 +21,12 @@ from controller.journal.reading import Reader
 ATTEMPTS = ("roll", "spin", "deal")
 RECORDING_CLOSED = "recording.closed"
 SHOWN = 2
-"""The last result is the first or second on the board, since the review of an interrupted attempt may follow
-it."""
+"""Number of results on the board to search, because a review may follow the last result."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """A row of the journal as plain SQLite reads it, with its `outcome` if it is one."""
+    """A row of the journal, read with SQLite alone, and its `outcome`, if any."""
 
     n: int
     name: str
@@ -40,11 +39,11 @@ class Row:
 
 @dataclass
 class Kept:
-    """The journal on a disk; `bad` states what is wrong with the file itself."""
+    """The journal on a disk; `bad` describes the errors in the file."""
 
     rows: list[Row] = field(default_factory=list)
     waiting: frozenset[int] = frozenset()
-    """The numbers of the rows whose outcome settlement has not acknowledged."""
+    """The numbers of the rows with unacknowledged outcomes."""
     bad: list[str] = field(default_factory=list)
 
     @property
@@ -53,10 +52,10 @@ class Kept:
         return {row.outcome["id"]: row for row in self.rows if row.outcome}
 
     def last_result(self) -> dict[str, Any] | None:
-        """Return the last outcome that is the result of an attempt; a review is not.
+        """Return the last outcome that is the result of an attempt; a review is not a result.
 
-        Return None if the journal contains a pruning that covers this outcome, since the next start completes
-        the pruning.
+        Return None if a pruning in the journal covers this outcome, because the next start completes the
+        pruning.
         """
         prunings = [row.body for row in self.rows if row.name == PRUNED and row.body]
         below = max((msgspec.json.decode(body, type=Pruned).bodies_below for body in prunings), default=0)
@@ -69,7 +68,7 @@ class Kept:
     def in_flight(self) -> set[tuple[str, int]]:
         """Return the attempts that began in the last session and have no outcome.
 
-        Attempts before a pruned outcome are left out, since that outcome may be theirs.
+        Attempts before a pruned outcome are left out, because that outcome may be theirs.
         """
         starts = [at for at, row in enumerate(self.rows) if row.name == SESSION_STARTED or row.dropped]
         begun: set[tuple[str, int]] = set()
@@ -83,7 +82,7 @@ class Kept:
 
 
 def read_disk(disk: Path, work: Path) -> Kept:
-    """Return what a copy of the disk contains once the file system's own journal has been replayed."""
+    """Return the contents of a copy of the disk after the replay of the file system's journal."""
     shutil.rmtree(work, ignore_errors=True)
     (work / "files").mkdir(parents=True)
     copy = work / "copy.img"
@@ -115,7 +114,7 @@ def read_disk(disk: Path, work: Path) -> Kept:
 
 
 def altered_recordings(rows: list[Row], folder: Path) -> list[str]:
-    """Return the recordings whose file is missing or differs from what the journal's row states."""
+    """Return the recordings whose file is missing or differs from the journal's row."""
     found = []
     for row in rows:
         if row.name != RECORDING_CLOSED or row.body is None:
@@ -133,7 +132,7 @@ def altered_recordings(rows: list[Row], folder: Path) -> list[str]:
 def differences(
     kept: Kept, published: list[dict[str, Any]], acknowledged: Mapping[str, str], before: Kept
 ) -> list[str]:
-    """Return what was published but is not on the disk, and what was there before but no longer is.
+    """Return the published outcomes that are not on the disk, and the rows that have disappeared.
 
     `acknowledged` maps the ids of acknowledged outcomes to their links. The body of a settled outcome may be
     pruned, but not its row.
@@ -163,10 +162,9 @@ def differences(
 
 
 def state_differences(before: Kept, after: Kept, board: dict[str, Any]) -> list[str]:
-    """Return how the state of the restarted table differs from its state at the cut.
+    """Return the differences between the restarted table's state and its state at the cut.
 
-    `board` is the restarted table's board before it received any reading; `after` is what the disk contained
-    after the next cut.
+    `board` is the restarted table's board before its first reading. `after` is the disk after the next cut.
     """
     found: list[str] = []
     fresh = [row.outcome for row in after.rows[len(before.rows) :] if row.outcome]

@@ -62,7 +62,7 @@ def newest_source() -> Path:
 
 
 def kernel() -> Path:
-    """Return the kernel's program after building it if the cache has none from this source.
+    """Return the kernel's program, and build it if the cache has none from this source.
 
     With LAB_BUILD=no it is not built, because a CI run has only a few minutes.
     """
@@ -77,7 +77,7 @@ def kernel() -> Path:
 
 
 def registers() -> Path:
-    """Return the library with which this kernel runs on a CPU that has more registers than it supports."""
+    """Return the library that runs this kernel on a CPU with more registers than it supports."""
     recipe = hashlib.sha256(REGISTERS.read_bytes()).hexdigest()[:12]
     return once(cache() / f"registers-{recipe}.so", _build_registers)
 
@@ -88,7 +88,7 @@ def _build_registers(made: Path) -> None:
 
 
 def _build(source: Path, made: Path) -> None:
-    """Build the kernel, or continue an interrupted build: a busy host may need more than one run."""
+    """Build the kernel, or continue an interrupted build. A busy host may need several runs."""
     require_tools(TOOLS)
     work = made.parent / f"{made.name}.build"
     if not (work / UNPACKED).exists():

@@ -1,4 +1,4 @@
-"""The host's side of the lab's machine: boot it, have it do a job, and cut its power."""
+"""The host's side of the lab's machine: boot it, run a job on it, and cut its power."""
 
 import os
 import select
@@ -22,21 +22,22 @@ HERE = Path(__file__).parent
 MEMORY_MIB = 384
 READ_BYTES = 1 << 16
 VIRTUAL_TIME = "time-travel=inf-cpu"
-"""An argument of the kernel: programs take no time and sleeping is free, so the host's load has no effect.
+"""A kernel argument for virtual time, in which programs take no time and sleeping is free.
 
-Anything that polls without a pause then hangs, as lgpio does; so the table has no panel.
+The host's load then has no effect. A program that polls without a pause hangs. lgpio is such a program, so
+the table has no panel.
 """
 PATIENCE_S = 420
-"""The time after which a guest counts as hung, long enough for a busy host."""
+"""Time after which a guest counts as hung, long enough for a busy host."""
 
 
 class Hung(AssertionError):
-    """Raised if the guest does not finish; the message ends with the last lines of its console."""
+    """The guest did not finish; the message ends with the last lines of its console."""
 
 
 @dataclass
 class Machine:
-    """A separate machine with a copy-on-write copy of the disk and a folder that it shares with the host.
+    """A machine with a copy-on-write copy of the disk and a folder that it shares with the host.
 
     `disks` are further block devices (/dev/ubdb and on); `arguments` are passed to the kernel unchanged.
     """
@@ -51,13 +52,13 @@ class Machine:
     tells: bool = False
     """Whether the guest's second console is a pipe to the host, whose lines `heard` returns."""
     keeps_disk: bool = False
-    """Whether what the guest has written is kept for its next start."""
+    """Whether the guest's writes are kept for its next start."""
     _process: "subprocess.Popen[bytes] | None" = field(default=None, init=False)
     _ear: int = field(default=-1, init=False)
     _rest: bytes = field(default=b"", init=False)
 
     def call(self, work: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
-        """Boot, have the guest run `work`, a function of one of its modules, and return the result."""
+        """Boot, run `work`, a function of one of the guest's modules, and return the result."""
         self.start(work, *args, **kwargs)
         self.wait()
         said = self.folder / "word.json"
@@ -119,7 +120,7 @@ class Machine:
         self._forget()
 
     def cut(self) -> None:
-        """Cut the power; what the guest's kernel has not written is lost."""
+        """Cut the power; all data that the guest's kernel has not written are lost."""
         assert self._process
         os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
@@ -154,8 +155,7 @@ class Machine:
         ]
 
     def _environment(self) -> Mapping[str, str]:
-        """Return the environment: the folders of the memory file and the socket, and the preloaded
-        library."""
+        """Return the environment: the folders of memory file and socket, and the preloaded library."""
         return {"TMPDIR": "/dev/shm", "HOME": str(self.folder), "LD_PRELOAD": str(registers())}
 
     def _forget(self) -> None:

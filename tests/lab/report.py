@@ -4,18 +4,18 @@ from collections.abc import Sequence
 
 
 class Report:
-    """Figures by name, in the order in which they were added."""
+    """Figures by name, in the order of addition."""
 
     def __init__(self) -> None:
         self.notes: list[str] = []
         """One line per figure."""
 
     def note(self, name: str, words: str) -> None:
-        """Add a figure in words."""
+        """Add a figure as text."""
         self.notes.append(f"{name}: {words}")
 
     def times(self, name: str, times_us: Sequence[int]) -> None:
-        """Add the median, the 99th percentile and the worst of these times (us)."""
+        """Add the median, the 99th percentile and the maximum of these times (us)."""
         if times_us:
             ordered = sorted(times_us)
             p50, p99 = ordered[len(ordered) // 2], ordered[len(ordered) * 99 // 100]

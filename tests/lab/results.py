@@ -1,4 +1,4 @@
-"""Results of the lab's long tests, which are kept as long as no tested file changes."""
+"""Results of the lab's long tests, which remain valid until a tested file changes."""
 
 import hashlib
 import subprocess
@@ -14,7 +14,7 @@ TESTED = ("controller", "drivers", "config", "systemd", "tests", "pyproject.toml
 
 
 class Result(msgspec.Struct, frozen=True):
-    """A test that passed: the digest of what it tested, when it passed (UTC), and its figures."""
+    """A test that passed: the digest of the tested files, the time (UTC), and the figures."""
 
     sources: str
     passed_at: str
@@ -43,7 +43,7 @@ def keep(test: str, notes: list[str]) -> None:
 
 
 def kept(test: str) -> Result | None:
-    """Return the result of a test that passed with the current files; None if there is none."""
+    """Return the result of a test that passed with the current files, or None."""
     try:
         result = msgspec.json.decode((cache() / "passed" / f"{test}.json").read_bytes(), type=Result)
     except (FileNotFoundError, msgspec.MsgspecError):

@@ -1,4 +1,4 @@
-"""Build the guest's disk: plain Debian, with the product installed by its own installer."""
+"""Build the guest's disk: Debian with the controller, installed by its installer."""
 
 import hashlib
 import os
@@ -22,14 +22,14 @@ EXTRAS = "journal,hardware,vision"
 TOOLS = {"mmdebstrap": "mmdebstrap", "mke2fs": "e2fsprogs", "make": "make"}
 DISK_MIB = 1600
 PYTHON = "/usr/bin/python3"
-"""The guest has the same Python as the host, so that an environment made on the host runs there."""
+"""The guest has the host's version of Python, so that an environment made on the host runs there."""
 
 KEPT = 2
-"""The number of disks and roots that stay in the cache."""
+"""Number of disks and roots that stay in the cache."""
 
 
 def disk() -> Path:
-    """Return the disk with this checkout's product after building it if the cache has none."""
+    """Return the disk with this checkout's controller, and build it if the cache has none."""
     suite, base = _suite(), _base()
     recipe = hashlib.sha256(f"{base.name} {EXTRAS} {DISK_MIB}".encode() + INIT.read_bytes() + product())
     wanted = cache() / f"root-{suite}-{recipe.hexdigest()[:12]}.ext4"
@@ -40,8 +40,7 @@ def disk() -> Path:
 
 
 def wheelhouse() -> Path:
-    """Return the libraries of the product's lock file, fetched with `make wheelhouse` once for each lock
-    file."""
+    """Return the libraries of the lock file, fetched with `make wheelhouse` once for each lock file."""
     locks = [(CHECKOUT / name).read_bytes() for name in ("requirements-table.lock", "requirements.lock")]
     wanted = cache() / f"wheels-{hashlib.sha256(b''.join(locks)).hexdigest()[:12]}"
 
@@ -56,7 +55,7 @@ def wheelhouse() -> Path:
 
 
 def product() -> bytes:
-    """Return the digest of what the installer installs: code, settings, units and documents."""
+    """Return the digest of everything that the installer installs: code, settings, units and documents."""
     found = {CHECKOUT / name for name in ("pyproject.toml", "requirements-table.lock", "CHANGELOG.md")}
     for folder in ("controller", "drivers", "config", "systemd"):
         found |= {path for path in (CHECKOUT / folder).rglob("*") if path.is_file() and path.suffix != ".pyc"}
@@ -67,7 +66,7 @@ def product() -> bytes:
 
 
 def _suite() -> str:
-    """Return the host's release of Debian, which the guest has too, so that both have the same Python."""
+    """Return the host's release of Debian, which is also the guest's, so that both have the same Python."""
     release = Path("/etc/os-release")
     words = dict(line.split("=", 1) for line in release.read_text().splitlines() if "=" in line)
     if words.get("ID") != "debian" or not Path(PYTHON).exists():
@@ -110,7 +109,7 @@ def _build(base: Path, made: Path) -> None:
 
 
 def forget_old_ones(pattern: str) -> None:
-    """Keep the newest entries of the cache with names like this."""
+    """Remove all but the newest entries of the cache with names like this."""
     found = [path for path in cache().glob(pattern) if path.suffix not in {".lock", ".log", ".new"}]
     for path in sorted(found, key=lambda path: path.stat().st_mtime, reverse=True)[KEPT:]:
         if path.is_dir():

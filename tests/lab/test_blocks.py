@@ -1,5 +1,4 @@
-"""Every write to the disk of a table in play is logged: whatever a cut leaves, published outcomes are
-there."""
+"""Every write to the disk of a table in play is logged, and no cut loses a published outcome."""
 
 import os
 import random

@@ -1,4 +1,4 @@
-"""Dice boards behind real USB serial ports: whatever happens to the cables, no throw is called wrongly."""
+"""Dice boards behind real USB serial ports. No disturbance of the cables causes a wrong call."""
 
 import pytest
 
@@ -8,10 +8,10 @@ from tests.lab.machine import VIRTUAL_TIME
 from tests.lab.report import Report
 
 SOCKETS = "dummy_hcd.num=4"
-"""An argument of the kernel: the number of USB sockets."""
+"""A kernel argument: the number of USB sockets."""
 LAB = (SOCKETS, VIRTUAL_TIME)
 LEAK = 2
-"""An increase of this many descriptors is no leak, since a port may just be being opened."""
+"""Permitted increase of the open descriptors, because a port may just be opening."""
 
 
 def test_throws_on_four_boards_get_their_own_outcomes(machine: MakeMachine, report: Report) -> None:

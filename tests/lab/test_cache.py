@@ -1,4 +1,4 @@
-"""What the lab keeps between runs is used by one of its processes at a time; this needs no machine."""
+"""Only one process at a time uses the lab's cached files. These tests need no machine."""
 
 import fcntl
 from pathlib import Path

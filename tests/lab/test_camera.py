@@ -1,4 +1,4 @@
-"""A camera behind the kernel's V4L2: its times are the driver's, and its faults are named."""
+"""A camera behind the kernel's V4L2: the driver's times, and named faults."""
 
 from itertools import pairwise
 
@@ -11,9 +11,9 @@ LAB = ("vivid.node_types=0x1", VIRTUAL_TIME)
 FRAME_US = 40_000
 """The driver produces 25 frames a second."""
 STEADY_US = 2_000
-"""The tolerance of the intervals between frames and of their delays, in virtual time."""
+"""Tolerance of the intervals between frames and of their delays, in virtual time."""
 WAITED = 2
-"""The number of frames that wait for a delayed reader; later ones are lost."""
+"""Number of frames that wait for a delayed reader; later frames are lost."""
 
 
 def test_frames_have_the_drivers_own_times(machine: MakeMachine, report: Report) -> None:

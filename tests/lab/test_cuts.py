@@ -1,4 +1,4 @@
-"""Power cuts: every published outcome is on the disk, no other one is, and the game's state is unchanged."""
+"""Power cuts: the disk has exactly the published outcomes, and the game's state is unchanged."""
 
 import os
 import random
@@ -14,12 +14,11 @@ from tests.lab.report import Report
 
 CUTS = int(os.environ.get("LAB_CUTS") or 20)
 ROUNDS = max(1, CUTS // 20)
-"""The number of cuts at each of the journal's critical moments."""
+"""Number of cuts at each of the journal's critical moments."""
 
 
 def _tables(ran_before: int) -> list[tuple[str, int]]:
-    """Return the games whose power is cut, each with its number of cuts: in turn, LIVES cuts on the same
-    disks.
+    """Return the games in turn with their numbers of cuts, up to LIVES on the same disks.
 
     The turn continues where the last run ended, so that even short runs reach every game over time.
     """

@@ -1,4 +1,4 @@
-"""A day of play in virtual time: nothing grows that should not."""
+"""Memory, files and descriptors in a day of play in virtual time."""
 
 import os
 
@@ -12,12 +12,11 @@ from tests.lab.report import Report
 HOURS = int(os.environ.get("LAB_HOURS") or 24)
 SPINS_AN_HOUR = 12
 WARM_HOURS = 4
-"""By then everything that is loaded on first use has been loaded."""
+"""Number of hours after which all code is loaded."""
 GROWTH_KIB = 4096
-"""The growth allowed in the rest of the day.
+"""Permitted increase of memory in the rest of the day.
 
-Caches grow by 3.3 MB from the twentieth to about the 220th spin and then no more, as 400 spins at full speed
-show.
+Caches use 3.3 MB more after about 220 spins than after 20, and then no more, as 400 spins at full speed show.
 """
 PATIENCE_S = 7200
 

@@ -23,7 +23,7 @@ TESTS_S = 3000
 INSTALL_S = BUILD_S
 TABLECTL = "/usr/local/bin/tablectl"
 BOARDS = ("drivers/firmware",)
-"""Tests of the boards' own files, against the real daemon; under MicroPython if it is installed."""
+"""Tests of the boards' files with the real daemon, under MicroPython if it is installed."""
 SUITE = ("drivers", "rules", "games", "engine", "journal", "settings", "replay", "app")
 DEMO = "demo --throws 8 --spins 3 --games 1 --deals 2 --fast"
 PASSED = re.compile(r"(\d+) passed")
@@ -87,7 +87,7 @@ def _installed(debian: Debian, root: Path) -> None:
 
 @pytest.fixture
 def arm64() -> Iterator[Path]:
-    """Provide an arm64 Debian 12 with the product installed, for one test at a time."""
+    """Provide an arm64 Debian 12 with the controller installed, for one test at a time."""
     try:
         root = ARM64.root("installed", _installed, product())
     except CannotBuild as why:

@@ -1,4 +1,4 @@
-"""A disk that hangs when the controller stops: exactly the rows that were not written are reported."""
+"""A disk that hangs when the controller stops. Exactly the unwritten rows are reported."""
 
 from pathlib import Path
 

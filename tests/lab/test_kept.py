@@ -1,4 +1,4 @@
-"""The referee of power cuts finds each kind of loss; this needs no machine."""
+"""The referee of power cuts finds each kind of loss. These tests need no machine."""
 
 import hashlib
 import json
@@ -151,7 +151,7 @@ def test_each_moment_of_a_cut_is_one_that_the_guest_can_reach() -> None:
 
 
 def test_every_worst_moment_is_one_of_this_controller() -> None:
-    """In a separate process, each function that a moment replaces must exist under its name."""
+    """A separate process checks that each function replaced by a moment exists."""
     prepare = (
         "from tests.lab.guest.moments import MOMENTS, Moment, _smaller\n"
         "_smaller()\n"

@@ -1,4 +1,4 @@
-"""An interrupted build of the kernel is continued; this needs no machine."""
+"""An interrupted build of the kernel is continued. These tests need no machine."""
 
 import tarfile
 from pathlib import Path
@@ -18,7 +18,7 @@ linux:
 \ttest -e $(O)/compiled || {{ touch $(O)/compiled; false; }}
 \tcp /bin/true $(O)/linux
 """
-"""The first build stops after compiling something; the next one needs what was compiled."""
+"""The first build stops after compiling a part, which the next build needs."""
 
 
 def _source(folder: Path) -> Path:

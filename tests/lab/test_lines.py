@@ -1,5 +1,4 @@
-"""Lines held by other programs, a chip that is removed and returns, chips with the same label, bursts of
-edges."""
+"""Lines in use by other programs, a chip that is removed and returns, equal labels, bursts of edges."""
 
 import pytest
 
@@ -10,9 +9,9 @@ from tests.lab.report import Report
 
 LAB = (VIRTUAL_TIME,)
 KERNEL_KEEPS = 16
-"""The number of edges of a line that the kernel buffers by default; the controller requests 1,024."""
+"""Number of edges of a line that the kernel buffers by default; the controller requests 1,024."""
 LEAK = 2
-"""An increase of this many descriptors is no leak, since a request's connection may just be closing."""
+"""Permitted increase of the open descriptors, because a request's connection may just be closing."""
 
 
 @pytest.mark.parametrize("device", ["wheel", "console"])

@@ -1,4 +1,4 @@
-"""A guest's process on the host; this needs no kernel."""
+"""A guest's process on the host. These tests need no kernel."""
 
 import os
 from pathlib import Path
@@ -19,7 +19,7 @@ exec sleep 600
 def test_a_guest_has_the_priority_of_its_run_and_is_cut_off_completely(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Linux may divide CPU time between sessions: a guest in its own session would get a different share."""
+    """Linux may divide CPU time between sessions, so a guest in a new session would get a different share."""
     monkeypatch.setattr(machine, "registers", lambda: "")
     kernel, session = tmp_path / "kernel", tmp_path / "session"
     kernel.write_text(GUEST.format(session=session))

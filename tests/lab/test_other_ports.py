@@ -1,4 +1,4 @@
-"""A smart wheel, a shoe and a camera script on real USB serial ports: no cable causes a wrong call."""
+"""A smart wheel, a shoe and a camera script on real USB serial ports. No cable causes a wrong call."""
 
 from collections.abc import Callable
 

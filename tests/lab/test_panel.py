@@ -1,4 +1,4 @@
-"""Lamps, buzzer, buttons, key and door on real lines: the lit lamps match the table's state."""
+"""Lamps, buzzer, buttons, key and door on real lines. The lit lamps match the table's state."""
 
 from tests.lab.conftest import MakeMachine
 from tests.lab.guest import panel
@@ -8,7 +8,7 @@ from tests.lab.report import Report
 BUZZ_US = 300_000
 VOID_US = 5_000_000
 LOOKED_US = 50_000
-"""Maximum error of a lamp's times, since lamps are polled every 20 ms."""
+"""Maximum error of a lamp's times, because lamps are polled every 20 ms."""
 MAX_WAKEUPS_PER_S = 60
 
 

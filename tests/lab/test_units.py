@@ -1,4 +1,4 @@
-"""The shipped unit under systemd, with all its hardening: whatever happens to it, the table recovers."""
+"""The shipped unit under systemd, with all its hardening: the table recovers from every disturbance."""
 
 from pathlib import Path
 
@@ -14,7 +14,7 @@ SMALL_MIB = 24
 
 
 def _rises(found: units.Found) -> bool:
-    """Return whether every start began a new session and all rows are there."""
+    """Return whether every start began a new session and no row is missing."""
     return found.sessions == sorted(set(found.sessions))
 
 

@@ -1,4 +1,4 @@
-"""A power cut during an upgrade: the table runs the complete previous release or the complete new one."""
+"""After a power cut during an upgrade the table runs a complete release, the previous or the new one."""
 
 import os
 import random
@@ -20,8 +20,7 @@ from tests.lab.report import Report
 from tests.lab.root import CHECKOUT, wheelhouse
 
 CUTS = max(1, int(os.environ.get("LAB_CUTS") or 20) // 20)
-"""The number of cuts in this run: a cut takes two minutes, so by default one; the next run tries the next
-moment."""
+"""Number of cuts in this run, by default one (two minutes); the next run tries another moment."""
 MOMENTS: Mapping[str, tuple[str, float]] = {
     "while it is built": ("begun", 30.0),
     "when it is whole": ("whole", 5.0),
@@ -29,7 +28,7 @@ MOMENTS: Mapping[str, tuple[str, float]] = {
     "while it is tried": ("switched", 20.0),
     "soon after": ("ended", 5.0),
 }
-"""The message of the guest after which the power is cut, and the maximum delay in seconds."""
+"""The guest's message after which the power is cut, and the maximum delay in seconds."""
 HUNG_S = 600
 PATIENCE_S = 900
 """An upgrade in the guest takes a minute or two on an idle core."""
@@ -79,8 +78,7 @@ def test_a_table_whose_power_was_cut_in_an_upgrade_has_a_complete_release(
 def _cut(
     machine: MakeMachine, moment: str, wheels: Path, folder: Path, chance: random.Random
 ) -> tuple[int, list[str], str]:
-    """Cut the power during an upgrade; return the number of published outcomes, what is wrong, and a
-    summary."""
+    """Cut the power during an upgrade; return the number of published outcomes, the errors and a summary."""
     folder.mkdir()
     after, within_s = MOMENTS[moment]
     again = after == "begun"
@@ -107,7 +105,7 @@ def _cut(
 
 
 def _wrong(found: upgrade.StateAfterCut, before: str, *, again: bool) -> list[str]:
-    """Return what is wrong after the cut."""
+    """Return the errors in the state after the cut."""
     bad = [f"not whole: {path}" for path in found.broken] + [f"empty: {path}" for path in found.empty]
     if not found.ready:
         bad.append(f"did not come up: {found.words}")
@@ -119,7 +117,7 @@ def _wrong(found: upgrade.StateAfterCut, before: str, *, again: bool) -> list[st
 
 
 def _cut_after(word: str, wait_s: float, table: Machine) -> list[dict[str, Any]]:
-    """Read until the guest has sent this message, wait, cut the power; return all that it sent."""
+    """Cut the power at a delay after this message of the guest; return all its messages."""
     words: list[dict[str, Any]] = []
     began, cut_at = time.monotonic(), float("inf")
     while time.monotonic() < cut_at:

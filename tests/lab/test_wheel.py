@@ -1,4 +1,4 @@
-"""A wheel on the lines of a real GPIO chip: every call matches what happened."""
+"""A wheel on the lines of a real GPIO chip: every call matches the truth."""
 
 import pytest
 
@@ -10,8 +10,7 @@ from tests.lab.report import Report
 CALLS = ("valid", "glitchy", "missed_pulses", "hop", "drop_unsensed")
 VOIDS = ("short_spin", "same_direction", "rotor_reversed", "valid")
 REVOLUTIONS_APART = 0.6
-"""Maximum error of the revolutions: a third of a turn lies between two beams, and up to as much between the
-last pulse and the drop."""
+"""Maximum error: a third of a revolution between two beams, and as much up to the drop."""
 PRESSES = 60
 
 

@@ -1,5 +1,4 @@
-"""The disk states that a log of writes allows: everything flushed, and any part of the rest. Needs no
-machine."""
+"""The disk states that a log of writes allows. These tests need no machine."""
 
 import random
 from pathlib import Path

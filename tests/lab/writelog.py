@@ -1,7 +1,7 @@
-"""The log that dm-log-writes keeps of a disk's writes, and what the disk may contain at any time.
+"""Read a log that dm-log-writes has kept of a disk's writes, and derive the possible states of the disk.
 
 The layout is that of the kernel's Documentation/admin-guide/device-mapper/log-writes.rst: a superblock, then
-for each write one sector that describes it, followed by its data. A flush follows everything that it makes
+for each write one sector that describes it, followed by its data. A flush follows the writes that it makes
 durable.
 """
 
@@ -22,7 +22,7 @@ KEPT = (0.0, 0.3, 0.7, 1.0)
 
 
 class NotALogError(ValueError):
-    """Raised if a file is not such a log; the message states what was found."""
+    """The file is not such a log; the message states what was found."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Entry:
 
     @property
     def is_flush(self) -> bool:
-        """Return whether everything written before it is durable."""
+        """Return whether the entry makes all earlier writes durable."""
         return bool(self.flags & FLUSH)
 
 
@@ -47,7 +47,7 @@ class State:
     writes: Sequence[Entry]
     mark: str
     undecided: int
-    """The sectors that may or may not be on the disk."""
+    """Number of sectors that may or may not be on the disk."""
 
 
 def read(log: Path) -> list[Entry]:
@@ -80,8 +80,8 @@ def read(log: Path) -> list[Entry]:
 def states(entries: Sequence[Entry], count: int, chance: random.Random) -> Iterator[State]:
     """Yield this many states of the disk after a cut at a random moment.
 
-    Everything that a flush made durable is there, and so is every write with its own flush (FUA). Of the
-    other writes after the last flush, any sectors may be there.
+    A state contains all writes before the last flush and all writes with their own flush (FUA). It contains
+    any sectors of the other writes after the last flush.
     """
     moments = [n for n, entry in enumerate(entries, 1) if entry.data or entry.mark]
     for _ in range(count):
@@ -100,7 +100,7 @@ def states(entries: Sequence[Entry], count: int, chance: random.Random) -> Itera
 
 
 def apply(state: State, image: Path) -> None:
-    """Write a state onto a copy of the disk as it was before the log began."""
+    """Write a state to a copy of the disk from before the start of the log."""
     with image.open("r+b") as disk:
         for write in state.writes:
             disk.seek(write.at)

@@ -1,4 +1,4 @@
-"""A type's converter is built when a module is imported, never in a function that two threads may run."""
+"""A type's converter is built during the import of a module, never in a function that two threads may run."""
 
 import ast
 import gc
@@ -15,7 +15,7 @@ import drivers
 from controller.model.conversion import converter_of
 
 PLAIN = {bool, bytes, dict, float, int, list, object, str, tuple, type(None), msgspec.Raw}
-"""Types for which msgspec keeps nothing: decoding them builds nothing."""
+"""Types that msgspec decodes without building a converter."""
 GUARDED = {
     # A command, which settles lines in its only thread.
     "controller/settlement/run.py: msgspec.json.Decoder(reduce(or_, vocabulary))",
@@ -24,11 +24,11 @@ GUARDED = {
     # This makes converters; the last test of this file checks that it builds the type.
     "controller/model/conversion.py: msgspec.json.Decoder(kind)",
 }
-"""Calls in functions that two threads cannot run at once, and the reasons."""
+"""Calls in functions that two threads cannot run at the same time, and the reasons."""
 
 
 def sources() -> Iterator[tuple[str, str]]:
-    """Return every module of the program: its path and its text."""
+    """Yield the path and the text of every module of the program."""
     for package in (controller, drivers):
         root = Path(package.__path__[0])
         for path in sorted(root.rglob("*.py")):
@@ -36,7 +36,7 @@ def sources() -> Iterator[tuple[str, str]]:
 
 
 def in_functions(tree: ast.Module) -> Iterator[ast.Call]:
-    """Return the calls that happen when a function is called, not at import."""
+    """Yield the calls that happen in a function instead of at import."""
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             body: list[ast.stmt] | list[ast.expr] = node.body
@@ -49,7 +49,7 @@ def in_functions(tree: ast.Module) -> Iterator[ast.Call]:
 
 
 def type_built(call: ast.Call, names: dict[str, str]) -> ast.expr | None:
-    """Return the type that a call makes msgspec build; `names` says where imported names come from."""
+    """Return the type that a call makes msgspec build; `names` maps imported names to their origins."""
     text = ast.unparse(call.func)
     first, _, rest = text.partition(".")
     name = f"{names.get(first, first)}.{rest}".removesuffix(".")
@@ -67,7 +67,7 @@ def _is_decoder(name: str) -> bool:
 
 
 def imported(tree: ast.Module) -> dict[str, str]:
-    """Return where a module's imported names come from."""
+    """Return the origins of a module's imported names."""
     return {
         alias.asname or alias.name: f"{node.module}.{alias.name}"
         for node in ast.walk(tree)
@@ -77,13 +77,13 @@ def imported(tree: ast.Module) -> dict[str, str]:
 
 
 def is_plain(kind: object) -> bool:
-    """Return whether a type contains only what msgspec knows without building it."""
+    """Return whether msgspec decodes a type without building a converter."""
     parts = get_args(kind)
     return all(is_plain(part) for part in parts if part is not ...) if parts else kind in PLAIN
 
 
 def found_in(path: str, text: str) -> set[str]:
-    """Return the calls of a module that build one of our types inside a function."""
+    """Return the calls of a module that build one of the program's types inside a function."""
     tree = ast.parse(text)
     names = imported(tree)
     found = set()
@@ -132,7 +132,7 @@ def test_such_a_call_is_found(line: str) -> None:
 
 
 def is_built(kind: type[msgspec.Struct]) -> bool:
-    """Return whether msgspec has built a type: if so, the result is stored with the type."""
+    """Return whether msgspec has built a type; the result is stored with the type."""
     return any(type(kept).__name__ == "StructInfo" for kept in gc.get_referents(kind))
 
 

@@ -1,4 +1,4 @@
-"""From image to table: a calibration finds the plane, or reports why it can't."""
+"""A calibration finds the plane from image to table, or reports why it can't."""
 
 from math import hypot
 
@@ -13,7 +13,7 @@ VIEW = ((1.9, 0.1, 1800.0), (0.05, -0.9, 550.0), (0.0001, 0.0002, 1.0))
 
 
 def seen(point: tuple[float, float]) -> tuple[float, float]:
-    """Return where this camera's view puts an image point on the table."""
+    """Return the point on the table for an image point of this camera."""
     x, y, w = (a * point[0] + b * point[1] + c for a, b, c in VIEW)
     return x / w, y / w
 

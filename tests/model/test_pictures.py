@@ -1,4 +1,4 @@
-"""The name of a picture file: 64 hexadecimal digits, and nothing else that a folder might resolve."""
+"""The name of a picture file consists of 64 hexadecimal digits."""
 
 import json
 

@@ -1,9 +1,9 @@
-"""Hashes at minimal cost: the tests check how they are kept and compared."""
+"""Fixtures: hashes of minimal cost, because the tests only check their storage and comparison."""
 
 import pytest
 
 
 @pytest.fixture(autouse=True)
 def cheap_hashes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Hash at the lowest cost that scrypt has."""
+    """Hash at scrypt's lowest cost."""
     monkeypatch.setattr("controller.people.register._N", 2)

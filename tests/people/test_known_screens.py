@@ -1,4 +1,4 @@
-"""Screens at which a person has signed in: strangers who try PINs can't lock that person out there."""
+"""Strangers who try PINs can't lock a person out of a screen where the person has signed in."""
 
 from pathlib import Path
 
@@ -32,7 +32,7 @@ def sessions_of(screens: Screens | None = None, tries: dict[str, Tries] | None =
 
 
 def tried(sessions: SignInSessions, person: str | None, typed: str, screen: str | None = None) -> str:
-    """Try to sign in; return the refusal's code, or nothing."""
+    """Try to sign in; return the refusal's code, or an empty string."""
     try:
         sessions.sign_in("pit 1", person, typed, screen)
     except SignInRefused as refused:

@@ -1,4 +1,4 @@
-"""`tablectl people`: who is in the register, and the messages when it is empty."""
+"""`tablectl people`: the register's contents, and the messages when it is empty."""
 
 import io
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The key of the sign-in process: private, reported if unusable, and effective at once when changed."""
+"""The key of the sign-in process is private, reported if unusable, and effective immediately when changed."""
 
 import errno
 from pathlib import Path
@@ -27,7 +27,7 @@ def believed(folder: Path, token: str) -> bool:
 
 @pytest.mark.parametrize("mode", [0o640, 0o604, 0o644, 0o660])
 def test_a_signing_key_that_others_can_read_is_refused(mode: int, tmp_path: Path) -> None:
-    """Anyone who has it can sign inputs in any person's name."""
+    """Anyone who has the key can sign inputs in any person's name."""
     SigningKey(tmp_path)
     (tmp_path / KEY_FILE).chmod(mode)
     with pytest.raises(ValueError, match=f"{KEY_FILE}: found mode {mode:04o}, expected 0600"):
@@ -50,7 +50,7 @@ def test_a_key_of_another_kind_is_refused(kind: keys.Kind, tmp_path: Path) -> No
 
 
 def test_a_key_file_of_an_earlier_release_still_works_and_is_known_to_the_commands(tmp_path: Path) -> None:
-    """Such a file holds only hexadecimal digits."""
+    """Such a file contains only hexadecimal digits."""
     old = Ed25519PrivateKey.generate()
     (tmp_path / KEY_FILE).write_bytes(old.private_bytes_raw().hex().encode())
     (tmp_path / KEY_FILE).chmod(0o600)

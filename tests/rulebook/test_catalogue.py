@@ -1,4 +1,4 @@
-"""The catalogue of rules: every cited id is in it, and the page lists them all."""
+"""The catalogue of rules contains every cited id, and the page lists them all."""
 
 from pathlib import Path
 
@@ -10,7 +10,7 @@ from controller.rulebook.page import HOME, cited, page
 
 PAGE = HOME / "docs" / "rules.md"
 SHORTENED = frozenset({"C34-1", "C34-INV-1", "C34-INV-2", "C34-PAY-9"})
-"""Ids used by tests as placeholders."""
+"""Ids that tests use as placeholders."""
 
 
 def test_every_rule_cited_in_code_settings_or_tests_is_in_the_catalogue() -> None:

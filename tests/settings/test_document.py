@@ -1,4 +1,4 @@
-"""A configuration file is read strictly, and all its mistakes are reported at once."""
+"""A configuration file is read strictly, and all its mistakes are reported together."""
 
 import contextlib
 from collections.abc import Mapping

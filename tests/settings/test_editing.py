@@ -1,4 +1,4 @@
-"""A table's file with new values in it: everything else that a person wrote stays unchanged."""
+"""New values in a table's file leave all other text unchanged."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Configuration is found by name, in one place, or by a path."""
+"""Configuration is found by name in one place, or by a path."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The shipped rule sets match the documents, and a contradiction in one is reported at its line."""
+"""The shipped rule sets match the documents, and a contradiction is reported at its line."""
 
 from pathlib import Path
 

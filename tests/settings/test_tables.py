@@ -1,4 +1,4 @@
-"""One file describes a table: its geometry, its devices, and where it differs from its rule set."""
+"""One file describes a table: its geometry, its devices, and its differences from its rule set."""
 
 import contextlib
 from dataclasses import fields
@@ -104,7 +104,7 @@ def test_a_standard_wheel_needs_no_pocket_order(tmp_path: Path, pockets: str, co
 
 
 def test_a_standard_wheel_separates_consecutive_numbers() -> None:
-    # On the American wheel each number is opposite the next one, as on the wheels in use.
+    # On the American wheel each number is opposite the next one, as on real wheels.
     order = STANDARD_POCKETS["american"]
     for odd in range(1, 37, 2):
         apart = (order.index(str(odd + 1)) - order.index(str(odd))) % 38
@@ -138,7 +138,7 @@ def test_a_threshold_of_the_table_replaces_the_rule_sets(tmp_path: Path) -> None
     assert own.throw.far_wall_required
     assert own.throw.sensors.frame_ms == 16.7
     assert own.max_lateness_ms == 200
-    # Everything else stays unchanged.
+    # All other settings stay unchanged.
     assert own.throw.sensors.track_noise_mm == base.throw.sensors.track_noise_mm
     assert own.throw.causes == base.throw.causes
     assert own.craps == base.craps

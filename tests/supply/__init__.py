@@ -1,1 +1,1 @@
-"""What the product is made of: advisories compared with the locks, and the bill of materials."""
+"""Tests of the supply chain: advisories against the locks, and the bill of materials."""

@@ -1,4 +1,4 @@
-"""An operator's advisories are compared with the pinned releases: exactly the affected ones are named."""
+"""An audit names exactly the pinned releases that an operator's advisories affect."""
 
 import json
 import zipfile

@@ -1,4 +1,4 @@
-"""A release's bill of materials: every pinned release, its dependencies, and the same bytes each time."""
+"""A release's bill of materials lists every pinned release and its dependencies, with reproducible bytes."""
 
 import json
 from pathlib import Path

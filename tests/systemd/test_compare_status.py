@@ -1,4 +1,4 @@
-"""An upgrade stays if the status is no worse than before it; at a first start nothing is compared."""
+"""An upgrade stays if the status is no worse than before. A first start is not compared."""
 
 import json
 

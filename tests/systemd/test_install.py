@@ -1,4 +1,4 @@
-"""Installing into a folder: a new release, switched to atomically; data is never touched."""
+"""Installing into a folder: an atomic switch to a new release, which never touches data."""
 
 import os
 import shutil
@@ -147,7 +147,7 @@ def test_whatever_roots_umask_the_modes_are_the_same(umask: str, tmp_path: Path)
 
 @pytest.mark.parametrize("found", ["setgid and writable", "closed", "files of a checkout that is closed"])
 def test_existing_files_become_readable_and_not_writable_for_others(found: str, tmp_path: Path) -> None:
-    """Folders from an earlier install or made by hand, and a checkout that only its owner can read."""
+    """The folders are from an earlier install or made by hand, and only the owner can read the checkout."""
     stub, root = tmp_path / "python", tmp_path / "root"
     stub.write_text(STUB.format(python=sys.executable), encoding="ascii")
     stub.chmod(0o755)
@@ -191,14 +191,14 @@ ACL_ENTRY = struct.Struct("<HHI")
 
 
 def default_acl(user: int) -> bytes:
-    """Return an ACL, as the kernel stores it, that lets this user write to anything created in a folder."""
+    """Return an ACL, as the kernel stores it, that allows this user to write to new files of a folder."""
     nobody = 0xFFFFFFFF
     entries = ((1, 7, nobody), (2, 7, user), (4, 7, nobody), (16, 7, nobody), (32, 7, nobody))
     return struct.pack("<I", 2) + b"".join(ACL_ENTRY.pack(*entry) for entry in entries)
 
 
 def stub_install(root: Path, what: str = "install") -> subprocess.CompletedProcess[str]:
-    """Install with a Python stub that only pretends to install packages."""
+    """Install with a Python stub that does not install any package."""
     stub = root.parent / "python"
     stub.write_text(STUB.format(python=sys.executable), encoding="ascii")
     stub.chmod(0o755)
@@ -223,7 +223,7 @@ exec {sync} "$@"
 def test_nothing_gets_its_final_name_before_it_is_on_the_disk(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A power cut soon after an upgrade must not leave a release of empty files under its own name."""
+    """A power cut soon after an upgrade must not leave a release of empty files under its name."""
     root, synced = tmp_path / "root", tmp_path / "synced"
     sync = tmp_path / "bin" / "sync"
     sync.parent.mkdir()
@@ -249,7 +249,7 @@ def test_nothing_gets_its_final_name_before_it_is_on_the_disk(
 
 
 def test_no_default_acl_makes_installed_files_writable(tmp_path: Path) -> None:
-    """It overrides the umask: files created in such a folder would be writable by the user whom it names."""
+    """A default ACL overrides the umask, and its user could write to files created in the folder."""
     root = tmp_path / "root"
     for folder in (OPT, "etc/table", "etc/systemd/system"):
         (root / folder).mkdir(parents=True)
@@ -308,7 +308,7 @@ def test_no_link_of_another_user_is_taken_for_a_folder_of_the_table(folder: str,
 
 
 def ours(folder: Path, root: Path) -> bool:
-    """Return whether a folder belongs to the table, rather than being one that every machine has."""
+    """Return whether a folder belongs to the table and not to every machine."""
     return any(part in ("table-controller", "table") for part in folder.relative_to(root).parts)
 
 
@@ -325,7 +325,7 @@ make_key
 
 
 def make_key(root: Path, creds: str) -> subprocess.CompletedProcess[str]:
-    """Run the script's `make_key` with this in place of systemd-creds."""
+    """Run the script's `make_key` with this replacement for systemd-creds."""
     text = SCRIPT.read_text(encoding="utf-8")
     begin = text.index("make_key() {")
     function = text[begin : text.index("\n}\n", begin) + 3]
@@ -469,7 +469,7 @@ def release_signed_in(checkout: Path, key: Path) -> None:
 def test_with_a_trusted_release_key_no_unsigned_release_is_switched_to(
     way: str, expected: str, tmp_path: Path
 ) -> None:
-    """The files that pip installed are compared with the list that came with the checkout."""
+    """The files that pip installed are compared with the checkout's list."""
     checkout, root, stub = tmp_path / "checkout", tmp_path / "root", tmp_path / "python"
     for name in ("controller", "drivers", "config", "systemd", "docs"):
         shutil.copytree(HERE / name, checkout / name, ignore=shutil.ignore_patterns("__pycache__"))

@@ -1,4 +1,4 @@
-"""The units: systemd finds no fault in them, and they have access only to what they need."""
+"""systemd finds no fault in the units, and their access is minimal."""
 
 import os
 import re
@@ -24,7 +24,7 @@ UNITS = (
 )
 PROGRAM = "/opt/table-controller/current/bin/tablectl"
 EXPOSURE = 20
-"""Maximum permitted exposure, in tenths of systemd's own score."""
+"""Maximum permitted exposure, in tenths of systemd's score."""
 
 needs_systemd = pytest.mark.skipif(
     shutil.which("systemd-analyze") is None, reason="systemd-analyze is not installed: see .ci/services"
@@ -53,7 +53,7 @@ def value(unit: str, key: str) -> str:
 
 @pytest.fixture
 def here(tmp_path: Path) -> Path:
-    """Return copies of the units in which the program is one that this machine has."""
+    """Return copies of the units whose program exists on this machine."""
     for unit in UNITS:
         text = (SYSTEMD / unit).read_text(encoding="utf-8")
         assert PROGRAM in text
@@ -222,7 +222,7 @@ def test_drop_ins_set_their_keys(file: str, section: str, key: str) -> None:
 
 @pytest.mark.parametrize("unit", UNITS)
 def test_no_core_dump_leaves_a_key_on_a_disk(unit: str) -> None:
-    """A core dump contains whatever the process had in memory: the unsealed key, tokens, PINs."""
+    """A core dump contains the process's memory: the unsealed key, tokens, PINs."""
     assert value(unit, "LimitCORE") == "0"
 
 
@@ -230,5 +230,5 @@ def test_no_core_dump_leaves_a_key_on_a_disk(unit: str) -> None:
 def test_services_that_delete_by_age_may_query_the_clocks_synchronization(unit: str) -> None:
     filters = values(unit, "SystemCallFilter")
     assert filters.index("adjtimex clock_adjtime clock_adjtime64") > filters.index("~@privileged @resources")
-    assert not values(unit, "ProtectClock")  # it forbids these calls whatever a filter allows
+    assert not values(unit, "ProtectClock")  # it forbids these calls with any filter
     assert not values(unit, "CapabilityBoundingSet")[0]  # so that none of them can set the clock

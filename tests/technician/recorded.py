@@ -1,4 +1,4 @@
-"""Attempts from the recorded logs, ready to be drawn."""
+"""Attempts from the recorded logs, for drawings."""
 
 from pathlib import Path
 

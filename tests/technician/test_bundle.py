@@ -1,4 +1,4 @@
-"""The support archive contains no key, password or token, in whatever form it was written."""
+"""The support archive contains no key, password or token in any notation."""
 
 import io
 import tarfile
@@ -58,7 +58,7 @@ def test_everything_below_a_secret_name_is_left_out(text: str) -> None:
     ],
 )
 def test_values_under_an_unknown_key_are_left_out(text: str) -> None:
-    """A misspelt key would not be in a list of secret names."""
+    """A list of secret names would not contain a misspelt key."""
     printed = bundle.settings_without_secrets(text, WORDS)
     assert "hunter2" not in printed
     assert "4711" not in printed
@@ -72,7 +72,7 @@ def test_no_key_of_a_shipped_table_counts_as_unknown(name: str) -> None:
 
 
 def test_a_status_keeps_codes_and_figures_and_loses_foreign_text() -> None:
-    """Text that a person typed, a board sent or a library reported cannot be cleaned reliably."""
+    """Text from a person, a board or a library cannot be cleaned reliably."""
     printed = bundle.status_without_free_text(
         {
             "headline": "locked: the wifi psk is hunter2",

@@ -1,4 +1,4 @@
-"""A camera's calibration from dice at named places: what is measured, refused, and named as wrong."""
+"""A camera's calibration from dice at known places: its results, refusals and reported errors."""
 
 from math import cos, sin
 from random import Random

@@ -1,4 +1,4 @@
-"""Drawings: well-formed, inside their sheet, with separate labels, and alike in every format."""
+"""Drawings are well-formed, inside their sheet, with separate labels, and alike in every format."""
 
 import struct
 from io import BytesIO

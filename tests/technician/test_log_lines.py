@@ -1,4 +1,4 @@
-"""Log lines for support: the program's known messages are included, but no secret of any form."""
+"""Log lines for support contain the program's known messages, but no secret of any form."""
 
 import re
 from pathlib import Path
@@ -160,5 +160,5 @@ GUESSABLE = [
 
 @pytest.mark.parametrize("shape", GUESSABLE[:12])
 def test_other_parts_of_the_bundle_lose_recognizable_secrets(shape: str) -> None:
-    """Findings and the status are the program's own text; a library's error text in them is cleaned."""
+    """Findings and the status are the program's text; a library's error text in them is cleaned."""
     assert SECRET not in bundle.redact(f"cam: found {shape}")

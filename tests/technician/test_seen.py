@@ -1,4 +1,4 @@
-"""A drawing shows what the judge saw: the same gaps, hits, impacts, revolutions and pocket readings."""
+"""A drawing shows the judge's evidence: the same gaps, hits, impacts, revolutions and pocket readings."""
 
 import pytest
 

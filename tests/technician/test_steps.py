@@ -1,4 +1,4 @@
-"""How a guided test judges its steps: each sensor passes or fails, with a value and a limit."""
+"""The steps of a guided test: each sensor passes or fails, with a value and a limit."""
 
 from collections.abc import Sequence
 from random import Random
@@ -29,7 +29,7 @@ assert WHEEL is not None
 
 
 def played(table: str, device: str) -> dict[str, Sequence[SensorFinding]]:
-    """Simulate a technician who performs each of a device's steps, and judge the resulting readings."""
+    """Simulate a technician's steps at a device, and judge the readings."""
     settings = {"craps": CRAPS, "roulette": ROULETTE}[table]
     virtual = with_technician(settings, types_for(settings), seed=3, report=print)
     technician = Technician(virtual, settings.dice_table, settings.wheel)
@@ -147,7 +147,7 @@ def test_an_impact_without_a_die_at_the_wall_fails_the_test() -> None:
 
 
 def test_readings_of_an_earlier_throw_and_a_knock_do_not_end_a_walls_test() -> None:
-    """Late readings of the previous throw, and the camera's delay, must not fail a healthy sensor."""
+    """Delayed readings of the previous throw, and the camera's delay, must not fail a healthy sensor."""
     (step,) = [one for one in steps_for("wall-left", CRAPS) if one.sensor == "wall_impact"]
     step.receive(
         DieRest(t=1_000_000, dev="cam", die=1, x=900, y=500, up=4, confidence=0.9, tilt_deg=0, on="felt")

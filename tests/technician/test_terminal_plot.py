@@ -1,4 +1,4 @@
-"""Plots on a terminal: they fit, they are readable without colour, and plain ASCII is enough."""
+"""Plots on a terminal fit their width and are readable without colour and in ASCII."""
 
 import pytest
 

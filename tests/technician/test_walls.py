@@ -1,4 +1,4 @@
-"""A wall sensor's threshold: between the loudest noise and the softest die, or no threshold at all."""
+"""A wall sensor's threshold is between the loudest noise and the softest die, or does not exist."""
 
 from pathlib import Path
 

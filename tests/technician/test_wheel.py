@@ -1,4 +1,4 @@
-"""A wheel's angles from a slowing ball and rotor: found whatever angles the table's file had before."""
+"""A wheel's angles are found from a slowing ball and rotor, independently of the angles in the file."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -47,7 +47,7 @@ def beams_of(found: Calibrated) -> Sequence[float]:
 
 
 def guessed(wheel: Wheel) -> Wheel:
-    """Return the same wheel with the unmeasured angles of a table's file."""
+    """Return the wheel with the unmeasured angles of a table's file."""
     beams = (wheel.beams_deg[0], *(0.0 for _ in wheel.beams_deg[1:]))
     return msgspec.structs.replace(wheel, beams_deg=beams, drop_rev_per_s=0.3, rotor_index_deg=0.0)
 

@@ -1,1 +1,1 @@
-"""Tests of this release with files that 0.1.0 left behind, and with 0.1.0 itself as table or engine."""
+"""Tests of this release with files of 0.1.0, and with 0.1.0 itself as table or engine."""

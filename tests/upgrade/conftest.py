@@ -1,8 +1,8 @@
-"""A table's files as release 0.1.0 left them at a power cut in the middle of the fifth throw.
+"""Fixtures: a table's files of release 0.1.0 after a power cut in the middle of the fifth throw.
 
-They were made by that release's own daemon with its embedded engine: four throws and the beginning of a
-fifth, all outcomes acknowledged, then SIGKILL. The last two rows, among them the acknowledgement of the fifth
-throw's `bets.closed`, have no signature.
+The daemon of that release and its embedded engine made them: four throws and the beginning of a fifth, all
+outcomes acknowledged, then SIGKILL. The last two rows have no signature. One of them is the acknowledgement
+of the fifth throw's `bets.closed`.
 """
 
 import tarfile

@@ -1,5 +1,4 @@
-"""The upgrade of a 0.1.0 journal, interrupted by a power failure at any write: the old or the new one
-remains."""
+"""A power failure at any write of a journal's upgrade leaves the old or the new journal."""
 
 import json
 import random
@@ -22,7 +21,7 @@ NAMES = {"journal.db": "journal.db", "journal.db-wal": "journal.db-wal", "journa
 
 
 def accepted_on(disk: RecordingDisk, folder: Path) -> dict[str, bytes]:
-    """Accept a journal on a disk that records writes; return the journal's files as they were before."""
+    """Accept a journal on a disk that records writes; return the journal's files from before."""
     before = {name: (folder / name).read_bytes() if (folder / name).exists() else b"" for name in NAMES}
     with mounted(disk) as vfs, crash._recorded_head(disk):
         Journal.open(
@@ -50,8 +49,7 @@ def after_cut(template: Path, to: Path, before: dict[str, bytes], log: Sequence[
 
 
 def approval_required(folder: Path) -> str:
-    """Open the journal as a start does, then, if required, with a person's approval; return what was
-    required."""
+    """Open the journal as a start does, with a person's approval if required; return the requirement."""
     asked = ""
     try:
         opened(folder).close()

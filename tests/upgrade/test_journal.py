@@ -1,4 +1,4 @@
-"""A journal of 0.1.0: nothing in it is changed before a named person has once accepted its unsigned rows."""
+"""A journal of 0.1.0 stays unchanged until a named person has accepted its unsigned rows."""
 
 from hashlib import sha256
 from pathlib import Path

@@ -21,8 +21,7 @@ pytestmark = needs_mosquitto
 ROOT = Path(__file__).parents[2]
 THIS = ROOT
 RELEASE = "c6665cd8df51a9e17015005d0d3231350ddd0e8d"
-"""The last commit of 0.1.0, before rows, head and answers were signed; without it in the clone the tests are
-skipped."""
+"""The last commit of 0.1.0, which did not sign rows, head and answers. The tests need it in the clone."""
 
 
 @pytest.fixture(scope="module")
@@ -91,7 +90,7 @@ class Pair:
         self.table.start(watch=False)
 
     def start_engine(self, release: Path) -> None:
-        """Start the engine; only this release's has a key to sign with."""
+        """Start the engine; only this release's engine has a signing key."""
         self.engine.signs = release == THIS
         with self._patch.context() as process:
             for name, value in environment(release).items():
@@ -113,7 +112,7 @@ class Pair:
         self.table.feed([tick(1_000_000), tick(2_000_000)])
 
     def waiting(self) -> int:
-        """Return how many outcomes the engine has not acknowledged."""
+        """Return the number of unacknowledged outcomes."""
         answer = self.table.ask(do="outbox")["outbox"]
         assert isinstance(answer, list)
         return len(answer)
@@ -124,7 +123,7 @@ class Pair:
         return {str(fault["code"]) for fault in reported}
 
     def bets(self, key: str) -> tuple[int, str]:
-        """As staff, open ann's account and bet on the field for her; return the answer's status and text."""
+        """Open ann's account as staff and bet on the field for her; return the answer's status and text."""
         for path, body in (("/players", {"player": "ann"}), ("/players/ann/deposits", {"cents": 1_000})):
             self.engine.ask("POST", path, body, token=self.token, key=f"{key}{len(path)}")
         bet = {"id": key, "player": "ann", "wager": "field", "amount": 100}
@@ -140,7 +139,7 @@ class Pair:
 @pytest.fixture
 def pair(tmp_path: Path, broker: Mosquitto, monkeypatch: pytest.MonkeyPatch) -> Iterator[Pair]:
     for module in ("tests.app.rig", "tests.settlement_service.service"):
-        # A journal is verified at idle priority, so this takes long while the machine is busy.
+        # A journal is verified at idle priority, which takes long on a busy machine.
         monkeypatch.setattr(f"{module}.PATIENCE_S", 300.0)
     one = Pair(tmp_path, broker, monkeypatch)
     yield one
@@ -189,7 +188,7 @@ def test_this_table_stops_with_an_engine_of_0_1_0_and_continues_once_that_is_upd
     old: Path, pair: Pair
 ) -> None:
     pair.start_table(THIS)
-    pair.plays()  # before the old engine starts, since its first message locks this table
+    pair.plays()  # before the old engine starts, because its first message locks this table
     pair.enrol(old)
     pair.start_engine(old)
     until(lambda: "answer_unsigned" in pair.faults(), "the old engine to be recognized")

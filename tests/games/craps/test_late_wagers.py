@@ -1,4 +1,4 @@
-"""A wager called with the dice out: dealer and boxperson confirm it aloud while the dice are in motion."""
+"""A wager called with the dice out, which dealer and boxperson confirm while the dice are in motion."""
 
 import pytest
 
@@ -120,7 +120,7 @@ def test_readings_that_prove_no_motion() -> None:
 
 
 def test_a_die_pushed_after_its_rest_is_not_in_motion() -> None:
-    """The die's face is known: a push would otherwise hold the window open."""
+    """The die's face is known, and a push would otherwise keep the window open."""
     lay_us = STILL_US + 2 * FRAME_US
     pushed = [(300 * MS + lay_us + i * FRAME_US, 600.0 + 30 * i) for i in range(20)]
     found = find_motion([*rolling(2, 900 * MS), *rolling(1, 300 * MS), *track(1, pushed)])

@@ -1,4 +1,4 @@
-"""The settlement engine's report on the shooter's line bet: a throw without one is noted, but counts."""
+"""The settlement engine's report on the shooter's line bet. A throw without one is noted, but counts."""
 
 from dataclasses import replace
 

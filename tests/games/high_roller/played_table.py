@@ -68,7 +68,7 @@ class HighRollerTable:
         return self
 
     def illegal(self) -> "HighRollerTable":
-        """Throw dice of which the first falls short of the wall."""
+        """Throw dice of which the first stops before the wall."""
         self.now += 10 * SECOND_US
         self.played.feed(throw(self.now, (3, 4), short_mm=(300, 0)))
         return self

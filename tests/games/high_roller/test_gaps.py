@@ -1,4 +1,4 @@
-"""The questions that High Roller's text leaves open, with settings other than the defaults."""
+"""Questions that High Roller's text leaves open, with settings other than the defaults."""
 
 import msgspec
 import pytest

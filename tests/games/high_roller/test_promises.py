@@ -1,4 +1,4 @@
-"""Properties of a High Roller table, whatever is drawn, bought, thrown and pressed."""
+"""Properties of a High Roller table under random draws, purchases, throws and inputs."""
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -72,7 +72,7 @@ def test_no_sequence_of_readings_and_inputs_raises_or_leaves_a_gap(
 @given(st.integers(0, 10_000))
 @settings(derandomize=True, max_examples=12, deadline=None)
 def test_every_cent_of_every_game_is_rake_prize_or_bonus_pot(seed: int) -> None:
-    """Whatever is corrected: gross = rake + bonus + prize, and the pot pays out what it took in."""
+    """gross = rake + bonus + prize after every correction, and the pot pays out all its contents."""
     outcomes = outcomes_of(*high_roller.simulate(seed, 3)[:2], arrivals=True)
     cards: dict[int, int] = {}
     pot_cents = 0

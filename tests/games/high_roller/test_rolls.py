@@ -1,4 +1,4 @@
-"""High Roller's dice at the table: the elimination throw, what makes a roll illegal, and the roll-off."""
+"""High Roller's dice at the table: the elimination throw, illegal rolls, and the roll-off."""
 
 import msgspec
 import pytest

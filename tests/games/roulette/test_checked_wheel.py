@@ -1,4 +1,4 @@
-"""A table with its own beams beside a smart wheel: the beams decide, and the wheel's number must agree."""
+"""A table with its own beams beside a smart wheel. The beams decide, and the wheel's number must agree."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""R-PLACE-2: each player's chips have their own colour, which is not that of any value chips."""
+"""R-PLACE-2: each player's chips have a separate colour, which no value chip has."""
 
 from dataclasses import replace
 

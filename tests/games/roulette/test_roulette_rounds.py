@@ -42,7 +42,7 @@ def play(
     ruleset: RuleSet | None = None,
     on: Wheel = WHEEL,
 ) -> Played:
-    """Play spins and inputs through a roulette session, everything in time order, to the end."""
+    """Play spins and inputs, in time order, through a roulette session to the end."""
     readings: list[Reading] = []
     for scene in scenes:
         readings += (
@@ -217,7 +217,7 @@ def test_a_no_spin_spoken_within_the_hold_still_counts_and_after_it_corrects() -
 
 
 def rest_us(scene: Spin) -> int:
-    """Return when the index pass after the third agreeing reading decided the spin."""
+    """Return the time of the index pass that decided the spin, after the third agreeing reading."""
     third = scene.of(PocketBall)[2]
     return next(mark.t for mark in scene.of(RotorIndex) if mark.t > third.t)
 
@@ -400,7 +400,7 @@ def test_R_SPIN_3_a_ruling_on_the_last_spin_opens_no_bets_that_are_closed_for_th
 
 
 def test_a_spin_times_out_by_the_present_turn_and_not_by_one_with_a_missed_pass() -> None:
-    """While the index sensor missed every other pass, a turn seemed twice as long as it was."""
+    """A missed index pass doubles the apparent duration of a revolution."""
     passes, reads = SPIN.of(RotorIndex), SPIN.of(PocketBall)
     last_us, turn_us = passes[-1].t, reads[-1].t - reads[-2].t
     after = [RotorIndex(t=last_us + n * turn_us, dev="wheel", direction="cw") for n in range(12)]

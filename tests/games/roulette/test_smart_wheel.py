@@ -1,4 +1,4 @@
-"""A table that trusts its smart wheel: what is called, what goes to review, what is No Spin."""
+"""The calls, reviews and No Spins of a table that trusts its smart wheel."""
 
 from itertools import pairwise
 
@@ -59,7 +59,7 @@ def test_R_SPIN_3_the_wheels_own_no_more_bets_closes_the_bets() -> None:
 def test_R_SPIN_3_states_held_back_by_a_cable_close_the_bets_as_of_the_last_state_before(
     from_frame: int, seconds: int
 ) -> None:
-    """The wheel's states carry no time: anyone who watched the wheel meanwhile knew more than the table."""
+    """The delayed states have no times, and anyone who watched the wheel knew more than the table."""
     stalled_from_us = reports(GAME)[from_frame].t
     ends_us = stalled_from_us + seconds * 1_000_000
     held = [
@@ -345,7 +345,7 @@ def test_a_game_begun_at_a_locked_table_is_never_called_even_if_it_is_unlocked_m
 
 
 def observed(said: list[WheelStatus]) -> set[tuple[int, str]]:
-    """Return the observed numbers, found only from the two reports of each change from state 4 to 5."""
+    """Return the observed numbers, from the two reports at each change from state 4 to 5 only."""
     pairs = [(a, b) for a, b in pairwise(said) if (a.state, b.state) == (4, 5) and a.spin == b.spin]
     return {(b.t, str(b.number)) for _, b in pairs if not b.flags and not b.unheard_ms}
 

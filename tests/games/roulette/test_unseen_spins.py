@@ -1,4 +1,4 @@
-"""What a wheel did not see: an unseen launch, an unseen spin, a ball launched while not in play."""
+"""Undetected launches and spins, and a ball launched while the table is not in play."""
 
 import pytest
 
@@ -31,7 +31,7 @@ def dark(scene: Spin, since_us: int, until_us: int, *, reported: bool = True) ->
 
 
 def turns_left_us(scene: Spin, turns: float) -> int:
-    """Return when the ball has this many turns left, to within one turn, from the pulses of one beam."""
+    """Return the time at which the ball has this many revolutions left, to within one, from one beam."""
     pulses = [r.t for r in scene.of(BallBeam) if isinstance(r, BallBeam) and r.beam == 0]
     return pulses[-round(turns)]
 

@@ -13,7 +13,7 @@ from tests.scenes import SECOND_US, says
 RULES = load_ruleset("three-card-poker-12-014")
 HANDS = {"1": "Qh Jd 2c", "2": "7s 7d 9h", "dealer": "3s Kc 8d"}
 ROTATION = ["Qh", "7s", "3s", "Jd", "7d", "Kc", "2c", "9h", "8d"]
-"""The same hands in the order in which a shoe that does not know positions deals them."""
+"""The same hands in the dealing order of a shoe without positions."""
 
 
 def changed(**policies: object) -> RuleSet:
@@ -38,14 +38,14 @@ class Table:
         return self
 
     def card(self, text: str | None, to: str | None = None, after_s: float = 0.5) -> "Table":
-        """Let a card leave the shoe; None is a card that it could not read."""
+        """Deal a card from the shoe; None is a card that it could not read."""
         self.now += round(after_s * SECOND_US)
         rank, suit = (text[:-1], text[-1]) if text else (None, None)
         self.played.feed(Card(t=self.now, dev="shoe", rank=rank, suit=suit, to=to))  # type: ignore[arg-type]  # a suit
         return self
 
     def deals(self, hands: dict[str, str] | None = None) -> "Table":
-        """Deal these hands from a shoe that knows the positions; `?` is a card that could not be read."""
+        """Deal these hands from a shoe with positions; `?` is a card that could not be read."""
         self.now += 10 * SECOND_US
         for position, hand in (hands or HANDS).items():
             for text in hand.split():
@@ -53,14 +53,14 @@ class Table:
         return self
 
     def in_order(self, cards: list[str]) -> "Table":
-        """Deal these cards from a shoe that does not know the positions."""
+        """Deal these cards from a shoe without positions."""
         self.now += 10 * SECOND_US
         for text in cards:
             self.card(text)
         return self
 
     def act(self, **acts: str) -> "Table":
-        """Enter what positions do: `act(p1="play", p2="fold")`."""
+        """Enter the positions' actions: `act(p1="play", p2="fold")`."""
         for seat, act in acts.items():
             self.says(act, seat=seat[1:])
         return self
@@ -72,13 +72,13 @@ class Table:
         return self
 
     def lid(self, *, name: str = "shoe_lid", is_open: bool = True) -> "Table":
-        """Open the shoe, or close it."""
+        """Open or close the shoe."""
         self.now += SECOND_US // 10
         self.played.feed(Switch(t=self.now, dev="shoe", name=name, open=is_open))
         return self
 
     def quiet(self, seconds: float) -> "Table":
-        """Let this many seconds pass."""
+        """Advance the time."""
         self.now += round(seconds * SECOND_US)
         self.played.effects += self.played.session.advance(self.now)
         return self

@@ -213,7 +213,7 @@ def test_T_DEAL_2_a_ruling_on_the_last_deal_opens_no_bets_that_are_closed_for_th
 
 
 def test_T_DEAL_4_a_player_cannot_fold_a_position_for_which_play_was_requested() -> None:
-    """Play may still be granted there, and with a fold too the deal would contradict the wager book."""
+    """Play may still be accepted there, and a fold would then contradict the wager book."""
     table = seated().deals().says("play_asked", "settlement", seats=["1"], what="5c")
     table.says("fold", "player", seat="1").says("fold", "player", seat="2").says("play", "player", seat="1")
     played = table.end()
@@ -233,18 +233,18 @@ def test_T_DEAL_4_play_requested_after_bets_closed_is_valid_before_a_card_is_out
 
 
 def requested(*, after_s: float = 5.0) -> Table:
-    """Deal, and have Play requested at position 1; `after_s` later the dealer folds it."""
+    """Deal, request Play at position 1, and fold the position `after_s` later."""
     table = seated().deals().says("play_asked", "settlement", seats=["1"])
     return table.says("fold", "dealer", seat="1", after_s=after_s)
 
 
 def placed(table: Table, *seats: str, round: int = 1) -> Table:  # noqa: A002 - the name on the wire
-    """Report, as the engine, where Play is placed."""
+    """Report, as the engine, the positions with Play."""
     return table.says("played", "settlement", seats=list(seats), what=str(round), after_s=0.5)
 
 
 def test_T_DEAL_4_a_fold_after_an_unanswered_request_for_play_goes_to_review() -> None:
-    """Either the engine never got the table's answer and there is no Play, or its report on Play was lost."""
+    """The engine either did not receive the table's answer, or its report on Play was lost."""
     table = requested(after_s=9.5)
     assert table.quiet(1).played.refusals() == ["play_asked"]
     (refused,) = table.played.data(TableEvent)
@@ -274,7 +274,7 @@ def test_T_DEAL_4_an_unanswered_request_for_play_needs_no_ruling_if_played_or_vo
 
 
 def test_T_DEAL_4_a_repeated_request_for_play_does_not_delay_the_dealer_again() -> None:
-    """The engine's own signed message is sent again by a client that may write to the broker."""
+    """A client that may write to the broker sends the engine's signed message again."""
     table = seated().deals().says("play_asked", "settlement", seats=["1"], what="5c")
     for _ in range(5):
         table.says("play_asked", "settlement", seats=["1"], what="5c", after_s=3)
@@ -300,7 +300,7 @@ def test_T_DEAL_4_a_position_with_play_reported_without_its_request_cannot_be_fo
 
 
 def test_T_DEAL_4_no_correction_folds_a_position_that_had_play() -> None:
-    """The wager book could not follow such a correction: Play was accepted and paid."""
+    """Play was accepted and paid, so the wager book could not follow such a correction."""
     table = placed(seated().deals(), "1").act(p1="play", p2="play").says("fold", "dealer", seat="1")
     table.says("no_more_bets").says("fold", "dealer", seat="1").says("fold", "dealer", seat="2")
     played = table.quiet(1).played
@@ -315,7 +315,7 @@ def test_T_DEAL_4_a_new_recording_keeps_the_positions_with_play() -> None:
 
 
 def test_T_DEAL_4_a_position_folded_before_its_play_was_reported_goes_to_review() -> None:
-    """The engine's report took longer than the dealer waited; the table does not guess which one is wrong."""
+    """The engine's report took longer than the dealer waited, and the table does not guess which is wrong."""
     table = requested(after_s=20)
     table = placed(table, "1").act(p2="play")
     (review,) = table.quiet(1).played.data(DealReview)

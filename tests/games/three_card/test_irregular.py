@@ -1,4 +1,4 @@
-"""What voids a deal of Three Card Poker, what goes to a person, and what can be corrected."""
+"""Void deals of Three Card Poker, reviews, and corrections."""
 
 import pytest
 
@@ -117,7 +117,7 @@ def test_gap_T_14_an_unreadable_card_goes_to_review_and_the_dealer_enters_it() -
 
 
 def still_open(table: Table) -> Awaited:
-    """Return what the deal under review still waits for."""
+    """Return the requirements of the deal under review."""
     table.played.session.advance(table.now + SECOND_US)
     awaited = table.played.session.awaited()
     assert awaited is not None

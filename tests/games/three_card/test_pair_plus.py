@@ -1,4 +1,4 @@
-"""The settlement engine's report on positions without Pair Plus: it prompts the dealer and stops nothing."""
+"""The settlement engine's report on positions without Pair Plus, which only prompts the dealer."""
 
 from controller.games.three_card.machine import as_three_card_state
 from controller.machines.setup import read_memory

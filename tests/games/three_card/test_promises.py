@@ -1,4 +1,4 @@
-"""Properties of a Three Card Poker table, whatever is dealt, pressed and broken."""
+"""Properties of a Three Card Poker table under random deals, inputs and faults."""
 
 import re
 from collections.abc import Sequence
@@ -23,13 +23,13 @@ from tests.scenes import SECOND_US, in_order, says
 
 RULES = load_ruleset("three-card-poker-12-014")
 A_CARD = re.compile(r"(?<![\w/])([2-9TJQKA]|10)[cdhs](?![\w/])|\"(rank|suit)\":|\"what\":\"[2-9TJQKA]")
-"""A card's face in what is published, or a key that could hold one."""
+"""A card's face in a published text, or a key that could hold a face."""
 SEATS = ("1", "2", "3")
 DECK = [rank + suit for rank in "23456789TJQKA" for suit in "cdhs"]
 
 
 def faces_in(effects: Sequence[Effect]) -> list[str]:
-    """Find every card in what people, lamps and proposals show, except in a call of the hands."""
+    """Find every card in the texts for people, lamps and proposals, except in a call of the hands."""
     shown = [
         msgspec.json.encode(effect).decode()
         for effect in effects
@@ -40,7 +40,7 @@ def faces_in(effects: Sequence[Effect]) -> list[str]:
 
 
 class Chance:
-    """A random deal: who is dealt what, who acts when, and what goes wrong."""
+    """A random deal, with random actions and faults."""
 
     def __init__(self, seed: int) -> None:
         self.rng = Random(seed)
@@ -54,7 +54,7 @@ class Chance:
         self.readings.append(msgspec.structs.replace(reading, t=self.t))
 
     def card(self, to: str | None) -> Card:
-        """Draw the next card; sometimes it cannot be read, or was dealt before."""
+        """Draw the next card, which is sometimes unreadable or a duplicate."""
         text = self.deck.pop()
         if self.rng.random() < 0.01:
             text = self.rng.choice(DECK)
@@ -63,7 +63,7 @@ class Chance:
         return Card(t=0, dev="shoe", rank=text[0], suit=text[1], to=to)  # type: ignore[arg-type]  # a suit
 
     def trouble(self) -> AnyReading:
-        """Make something go wrong, or have a person press something."""
+        """Return a random fault or a random input."""
         seat = self.rng.choice((*SEATS, "dealer", None))
         face = self.rng.choice(DECK)
         choices: list[AnyReading] = [
@@ -98,7 +98,7 @@ class Chance:
 @given(st.integers(0, 2**32), st.booleans(), st.sampled_from(["automatic", "confirm"]))
 @settings(derandomize=True, max_examples=150, deadline=None)
 def test_no_card_is_reported_before_every_position_has_acted(seed: int, directed: bool, calls: Calls) -> None:
-    """After each reading, no outcome, lamp or proposal shows a card until the hands are called."""
+    """Before the call, no outcome, lamp or proposal shows a card."""
     readings = Chance(seed).deal(directed=directed)
     played = Played(ruleset=RULES, state=State(calls=calls)).feed(says(0, "seats", "dealer", seats=SEATS))
     acted: set[str] = set()
@@ -197,7 +197,7 @@ def test_called_hands_are_the_hands_on_the_felt(seed: int, directed: bool) -> No
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("calls", ["automatic", "confirm"])
 def test_every_verdict_follows_again_from_its_evidence(seed: int, calls: Calls) -> None:
-    """The readings kept (people's inputs included) and the basis suffice to judge again."""
+    """The kept readings, including people's inputs, and the basis are sufficient to judge again."""
     assert RULES.deal is not None
     _, feed, _ = three_card.simulate(seed, directed=seed % 2 == 0)
     played = Played(ruleset=RULES, state=State(calls=calls)).feed([reading for _, reading in feed]).finish()

@@ -1,4 +1,4 @@
-"""The guest's second program: runs the host's job by itself or as a service under systemd, and powers off."""
+"""The guest's second program: runs the host's job directly or as a service under systemd, and powers off."""
 
 import importlib
 import os
@@ -29,11 +29,11 @@ PATIENT = """\
 [Manager]
 RuntimeWatchdogSec=5min
 """
-"""The soft watchdog counts the host's time: with the table's 10 s, a busy host would reboot the guest."""
+"""The soft watchdog counts the host's time. With the table's 10 s, a busy host would reboot the guest."""
 
 
 def begin() -> None:
-    """Mount what a table's machine has, and run the job, directly or through systemd."""
+    """Mount the file systems of a table's machine, and run the job, directly or through systemd."""
     job = msgspec.json.decode((OUT / "job.json").read_bytes(), type=Job)
     if job.systemd:
         Path("/etc/systemd/system.conf.d/zz-lab.conf").write_text(PATIENT)

@@ -20,7 +20,7 @@ LOOK_MS = 50
 
 
 class Gadget:
-    """One USB device with one ACM port, in one socket; its name under /dev contains `serial`."""
+    """A USB device with one ACM port, in one socket; its name under /dev contains `serial`."""
 
     def __init__(self, socket: int, serial: str) -> None:
         self.socket, self.folder = socket, GADGETS / f"board{socket}"
@@ -36,7 +36,7 @@ class Gadget:
         self.port = f"/dev/ttyGS{(function / 'port_num').read_text().strip()}"
 
     def name(self, serial: str) -> None:
-        """Set the device's serial number, which identifies the board."""
+        """Set the serial number, which identifies the board."""
         self.serial = serial
         (self.folder / "strings/0x409/serialnumber").write_text(serial)
 
@@ -55,7 +55,7 @@ class Cable:
     def __init__(self, gadget: Gadget, board: Peer) -> None:
         self.gadget, self.board = gadget, board
         self.dropped = 0
-        """Bytes that the port did not accept."""
+        """Number of bytes that the port did not accept."""
         self._lock = threading.RLock()
         self._senses: list[tuple[int, AnyReading]] = []
         self._raw = bytearray()
@@ -66,7 +66,7 @@ class Cable:
 
     @property
     def by_id(self) -> str:
-        """Return the persistent name that udev gives to the device's port."""
+        """Return the persistent name that udev assigns to the device's port."""
         return f"usb-Table_Board_{self.gadget.serial}-if00"
 
     def sense(self, at_us: int, reading: AnyReading) -> None:
@@ -76,7 +76,7 @@ class Cable:
             self._senses.sort(key=lambda one: one[0])
 
     def play(self, act: Callable[[], object]) -> None:
-        """Do something with the board while its thread does not use it."""
+        """Call a function of the board while the cable's thread does not use the board."""
         with self._lock:
             act()
 
@@ -86,13 +86,13 @@ class Cable:
             self._raw += data
 
     def unplug(self) -> None:
-        """Unplug the cable: the board has no power until it is plugged in again."""
+        """Unplug the cable, which also powers the board."""
         with self._lock:
             self._pulled = True
         self.gadget.unplug()
 
     def plug(self) -> None:
-        """Plug the cable in, so that the board restarts; its old port hung up when the device was removed."""
+        """Plug the cable in, so that the board restarts. The device's removal has hung up its old port."""
         self.gadget.plug()
         fresh = -1
 
@@ -147,12 +147,12 @@ class Cable:
         while said:
             try:
                 said = said[os.write(port, said) :]
-            except OSError:  # full or gone: a real board would lose its bytes too
+            except OSError:  # full or gone: a real board would also lose its bytes
                 self.dropped += len(said)
                 return
 
 
 def names() -> dict[str, str]:
-    """Return each board's persistent name and the port that it currently refers to."""
+    """Return each board's persistent name and its present port."""
     udev_done()
     return {path.name: os.path.realpath(path) for path in BY_ID.glob("*")}

@@ -1,4 +1,4 @@
-"""A V4L2 camera of the kernel's vivid driver: frames with the driver's own timestamps, removal and return."""
+"""A V4L2 camera of the kernel's vivid driver: the driver's timestamps, removal and return."""
 
 import os
 import struct
@@ -30,9 +30,9 @@ SET_CONTROL = 0xC008561C
 """VIDIOC_S_CTRL, with a control's number and its value."""
 TIMESTAMP_SOURCE = 0xF0F000 + 24
 AT_EXPOSURE = 1
-"""Timestamp a frame at its exposure: by default this driver uses the frame's end, which is in the future."""
+"""Timestamp a frame at its exposure. By default this driver uses the frame's end, which is in the future."""
 WARM_FRAMES = 5
-"""The first frames are ignored: code is loaded from the disk for them while the guest's clock runs on."""
+"""Number of frames ignored at the start, while code is loaded from the disk and the guest's clock runs."""
 FRAMES = 30
 HELD_UP_US = 300_000
 
@@ -48,13 +48,13 @@ class Frames(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Watched(msgspec.Struct, frozen=True, kw_only=True):
-    """What the table reported of a camera that was missing, appeared, disappeared and returned."""
+    """The table's reports of a camera that was missing, appeared, disappeared and returned."""
 
     missing: str
-    """The device's message without a camera, and after the camera was removed during the stream."""
+    """The device's message without a camera, and after the camera's removal during the stream."""
     pulled: str
     up_us: list[int]
-    """The time from the driver's return to the device being up, for each return."""
+    """The time from each return of the driver to the device being up."""
     down_us: int
     faults: list[str]
     exit_code: int
@@ -106,8 +106,7 @@ def _is_up() -> bool:
 
 
 def watched() -> Watched:
-    """Run the camera's process beside a table: without a camera, with one, and with one that is unplugged and
-    plugged in again."""
+    """Run the camera's process beside a table without a camera, with one, and with an unplugged one."""
     text = (SAMPLES / "craps.yaml").read_text()
     assert BOARD in text
     RIG.parent.mkdir(exist_ok=True)

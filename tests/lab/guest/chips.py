@@ -1,4 +1,4 @@
-"""GPIO chips made by gpio-sim, which the kernel and everything above it treat as real."""
+"""GPIO chips of gpio-sim, which the kernel and all programs treat as real."""
 
 import os
 import threading
@@ -30,7 +30,7 @@ class Chip:
         self.come()
 
     def come(self) -> None:
-        """Make the chip appear, and wait until udev has set its group."""
+        """Create the chip, and wait until udev has set its group."""
         (self.folder / "live").write_text("1\n")
         self._here = True
         udev_done()
@@ -66,8 +66,8 @@ class Chip:
     def hold(self, line: int, high: bool) -> None:
         """Pull an input line high or low, and hold it.
 
-        gpio-sim applies the bias of a request like an external level, which changes a line that was pulled
-        only once: a door would open whenever the controller requests its lines.
+        gpio-sim applies the bias of a request like an external level and changes a line that was pulled only
+        once. Without the hold, a door would open whenever the controller requests its lines.
         """
         if not self._held:
             threading.Thread(target=self._keep_held, daemon=True).start()
@@ -83,5 +83,5 @@ class Chip:
                         self.pull(line, high)
 
     def is_high(self, line: int) -> bool:
-        """Return a line's level, whichever side drives it."""
+        """Return the level of a line."""
         return (self._place / f"sim_gpio{line}" / "value").read_text().strip() == "1"

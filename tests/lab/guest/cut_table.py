@@ -1,6 +1,6 @@
-"""A table that plays as fast as it can until its power is cut; outcomes are sent to the host immediately.
+"""A table that plays as fast as it can until its power is cut, and sends each outcome to the host.
 
-The second console is a pipe to the host: what was written there survives a power cut.
+The second console is a pipe to the host. Its contents survive a power cut.
 """
 
 import json
@@ -26,9 +26,9 @@ MOMENT = Path("/run/table/moment")
 """The FIFO in which the controller of `moments` reports that its moment has come."""
 MOMENTS_MODULE = "tests.lab.guest.moments"
 PAUSE_US = 900_000
-"""A gap of this length in the feed lies between two attempts, so a run may begin there."""
+"""Minimum gap in the feed that separates two attempts, so that a run may begin there."""
 GAP_US = 30_000_000
-"""The time between the last reading of the feed and its first, when it repeats."""
+"""Time from the last reading of the feed to its repetition."""
 
 
 class Host:
@@ -48,9 +48,9 @@ class Host:
 
 
 def play(seed: int, moment: str = "", nth: int = 0) -> None:
-    """Play the feed that the host put next to the job, from one of its pauses on, until the power is cut.
+    """Play the host's feed, from one of its pauses on, until the power is cut.
 
-    With a `moment` of the journal the host is notified when it has come for the `nth` time.
+    With a `moment` of the journal, the host is notified of its `nth` occurrence.
     """
     host = Host()
     program = (sys.executable, "-B", "-m", MOMENTS_MODULE, moment, str(nth)) if moment else ("tablectl",)
@@ -76,7 +76,7 @@ def _await_moment(host: Host) -> None:
 
 
 def start(disks: Mapping[Path, str], program: tuple[str, ...] = ("tablectl",)) -> Table:
-    """Mount these disks (journal, head file) and start the table that the host put next to the job."""
+    """Mount these disks (journal, head file) and start the host's table."""
     for place, disk in disks.items():
         place.mkdir(parents=True, exist_ok=True)
         subprocess.run(["mount", "-o", "noatime", disk, str(place)], check=True)
@@ -132,11 +132,11 @@ def _settle(host: Host) -> None:
         outcome_id = one.get("outcome", one)["id"]
         if ask(do="settled", id=outcome_id, chain=one["chain"]).get("ok"):
             host.send("acknowledged", {"id": outcome_id, "chain": one["chain"]})
-    time.sleep(0.05 if box else 0.15)  # settlement's pace: cuts find some outcomes unacknowledged
+    time.sleep(0.05 if box else 0.15)  # leaves some outcomes unacknowledged at a cut
 
 
 def feed(seed: int) -> None:
-    """Send the readings that the host put next to the job repeatedly, from one of their pauses on."""
+    """Send the host's readings repeatedly, from one of their pauses on."""
     readings = [json.loads(line) for line in (OUT / "feed.jsonl").read_text().splitlines()]
     gaps = enumerate(pairwise(readings), start=1)
     starts = [n for n, (before, after) in gaps if after["arrived"] - before["arrived"] > PAUSE_US]

@@ -1,4 +1,4 @@
-"""A day at a wheel in virtual time: how memory, files and descriptors grow."""
+"""A day at a wheel in virtual time, and the memory, files and descriptors used."""
 
 import os
 import random
@@ -13,7 +13,7 @@ from tests.lab.guest.wheel import begin_table, differences, outcomes_of, play, s
 HOUR_US = 3_600_000_000
 KINDS = ("valid", "valid", "valid", "hop", "short_spin", "dealer_no_spin", "glitchy")
 HOURS = Path("/lab/out/hours.jsonl")
-"""A file to which each hour's figures are written when it ends, for a reader who waits for the day's end."""
+"""A file that receives each hour's figures at the end of the hour."""
 
 
 class Hour(msgspec.Struct, frozen=True):
@@ -22,7 +22,7 @@ class Hour(msgspec.Struct, frozen=True):
     resident_kib: int
     """All resident memory, including pages of files, which the kernel reclaims when it needs memory."""
     own_kib: int
-    """The process's own memory, which grows only if the controller keeps more."""
+    """The process's private memory, which increases only if the controller keeps more data."""
     descriptors: int
     threads: int
     files: int

@@ -13,7 +13,7 @@ NAME = "slow"
 
 
 class Stopped(msgspec.Struct, frozen=True):
-    """How the stop ended: exit code, duration, last output, and the result of the journal's check."""
+    """The end of the stop: exit code, duration, last output, and the result of the journal's check."""
 
     exit_code: int
     after_us: int
@@ -22,7 +22,7 @@ class Stopped(msgspec.Struct, frozen=True):
 
 
 def stop(hangs_ms: int) -> Stopped:
-    """Delay every write by this long after a row, stop the controller, and let the disk continue."""
+    """Delay every write after a row by this time, stop the controller, and release the disk."""
     _delay("create", 0)
     must("the disk is there", Path(f"/dev/mapper/{NAME}").exists)
     table = start({JOURNAL: f"/dev/mapper/{NAME}"})

@@ -1,4 +1,4 @@
-"""What the host requests from the guest, and what the guest returns."""
+"""The host's request to the guest, and the guest's answer."""
 
 from typing import Any
 
@@ -6,8 +6,7 @@ import msgspec
 
 
 class Job(msgspec.Struct, frozen=True):
-    """A function of a guest's module, `module:name`, with its arguments; it runs under systemd or by
-    itself."""
+    """A function of a guest's module (`module:name`) and its arguments, run directly or under systemd."""
 
     work: str
     args: list[Any]

@@ -1,4 +1,4 @@
-"""Compares published outcomes with what happened."""
+"""Compares published outcomes with the truth."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -12,7 +12,7 @@ VERDICTS = {
     for word, verdict in (("called", "valid"), (void, "void"), ("review", "review"))
 }
 EARLY_US = 300_000
-"""An outcome's time may be that of the release, which a board's clock may have timestamped slightly early."""
+"""Maximum time by which an outcome may precede its scene, because of a board's clock."""
 
 
 def outcomes_on(scene: Scene, following: Scene | None, heard: Sequence[Heard]) -> list[dict[str, Any]]:
@@ -26,10 +26,9 @@ def outcomes_on(scene: Scene, following: Scene | None, heard: Sequence[Heard]) -
 
 
 def judged(scenes: Sequence[Scene], heard: Sequence[Heard]) -> tuple[list[str], list[str], list[str]]:
-    """Return the first outcome of each scene, the wrong calls, and the voids and missing outcomes that
-    contradict the truth.
+    """Return the first outcome of each scene, the wrong calls, and the wrong voids and missing outcomes.
 
-    A review is never wrong here: whether it was needless depends on the judge, not on the cable.
+    A review is never wrong here, because the judge and not the cable determines whether it was needless.
     """
     words, wrong, needless = [], [], []
     for scene, following in zip(scenes, [*scenes[1:], None], strict=True):

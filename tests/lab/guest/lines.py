@@ -1,6 +1,4 @@
-"""Disturbances of the lines of a wheel and a panel: a line held by another program, a chip removed, bursts of
-edges.
-"""
+"""Disturbed lines of a wheel and a panel: a line in use, a chip removed, bursts of edges."""
 
 import os
 import signal
@@ -31,13 +29,13 @@ from tests.lab.guest.wheel import (
 
 OTHER = "another-program"
 BURST_AT_US = 3_000_000
-"""The delay after the launch, when the ball is running."""
+"""Delay of a burst after the launch, when the ball is running."""
 STOP_US = 20_000
-"""How long the reader is stopped before and after a burst."""
+"""Duration of the reader's stop before and after a burst."""
 
 
 class Troubled(msgspec.Struct, frozen=True, kw_only=True):
-    """The devices' reports while something was wrong with their lines, and what happened afterwards."""
+    """The devices' reports while their lines were disturbed, and the play afterwards."""
 
     troubles: dict[str, str] = {}
     """Each device's report while it was down."""
@@ -50,9 +48,9 @@ class Troubled(msgspec.Struct, frozen=True, kw_only=True):
     wrong: list[str] = []
     """Outcomes that are neither correct nor a review."""
     after: list[str] = []
-    """What is wrong with the outcomes of the spins played afterwards."""
+    """The errors in the outcomes of later spins."""
     faults: list[str] = []
-    """The faults that began; after a burst, what the devices reported."""
+    """The faults that began; after a burst, the devices' reports."""
     late: int = 0
     open_files: tuple[int, int] = (0, 0)
     exit_code: int = 0
@@ -122,8 +120,7 @@ def chip_goes(seed: int) -> Troubled:
 
 
 def labels() -> list[Troubled]:
-    """Start with two chips of the same label, and with none; the chip is found once exactly one has the
-    label."""
+    """Start with two chips of the same label and with none, then leave one chip with the label."""
     Path("/run/table").mkdir(exist_ok=True)
     chip, twin = wheel_chip(), Chip("twin", PI_4, 8)
     found = []
@@ -177,7 +174,7 @@ def burst(edges: int, apart_us: int, seed: int) -> Troubled:
 
 
 def stuck() -> Troubled:
-    """Leave an object in a beam for longer than any ball would be; then remove it."""
+    """Block a beam for longer than any ball would; then clear it."""
     chip, table = begin_table()
     watch = Watch("outcomes")
 

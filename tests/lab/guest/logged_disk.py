@@ -1,4 +1,4 @@
-"""A table that plays on a disk whose every write is logged, with a mark for each published outcome."""
+"""A table on a disk that logs every write, with a mark for each published outcome."""
 
 import json
 import socket

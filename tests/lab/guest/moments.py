@@ -1,8 +1,8 @@
-"""The installed controller, which reports and stops at one of the most critical moments for a power cut.
+"""The installed controller, modified to report and stop at one of the most critical moments for a power cut.
 
-`python -m tests.lab.guest.moments MOMENT NTH run ...` runs `tablectl run ...`, changed only where the moment
-occurs. At its NTH occurrence the moment's name is written to the FIFO; then the thread waits forever, or
-continues if the power is to be cut during what follows.
+`python -m tests.lab.guest.moments MOMENT NTH run ...` runs `tablectl run ...`, changed only at the moment. At
+its NTH occurrence the program writes the moment's name to the FIFO. The thread then waits forever, or
+continues if the power is to be cut during the next operation.
 """
 
 import os
@@ -25,10 +25,9 @@ from tests.lab.guest.cut_table import MOMENT
 ROWS_BETWEEN_CHECKPOINTS = 24
 WAL_PAGES = 48
 PRUNED_AFTER_US = 3_000_000
-"""A table prunes once an hour what is days old; this one prunes everything older than 3 s, verified or
-not."""
+"""The age limit of this table's pruning, verified or not; a table prunes data after days."""
 SHORT = Rotation(size=20_000, quiet_us=0)
-"""Rotates recordings often; a table begins a new one only after six hours or 16 MB."""
+"""A frequent rotation; a table begins a new recording only after six hours or 16 MB."""
 After = Callable[[tuple[Any, ...], Any], None]
 """Called with the arguments of a call and its return value."""
 
@@ -130,7 +129,7 @@ def _in_a_pruning(moment: Moment) -> None:
 
 
 def _in_a_rotation(moment: Moment) -> None:
-    """Rotate between two attempts: in a feed without pauses a table would never rotate."""
+    """Rotate between two attempts, because a feed without pauses would never cause a rotation."""
     original = RecordingSeries.__init__
 
     def init(self: RecordingSeries, *args: Any) -> None:
@@ -164,7 +163,7 @@ MOMENTS: Mapping[str, Callable[[Moment], None]] = {
 
 
 def _smaller() -> None:
-    """Make rare events frequent: the journal's checkpoints, and those of SQLite's log."""
+    """Increase the frequency of the journal's checkpoints and those of SQLite's log."""
     original = Writer.__init__
 
     def init(self: Writer, *args: Any, **kwargs: Any) -> None:

@@ -20,10 +20,10 @@ CONSOLE = ("input", "switch")
 FIRST, SECOND = "/dev/serial/by-id/usb-Table_Board_0001-if00", "/dev/serial/by-id/usb-Table_Board_0002-if00"
 BY_PATH = "/dev/serial/by-path/platform-xhci-hcd.1-usb-0:{}:1.0-port0"
 IN_PLAY_US = 3_000_000
-"""The time after the ball's launch at which the cable is pulled, before the wheel reports a number."""
+"""Time from the ball's launch to the pull of the cable, before the wheel reports a number."""
 IN_THROW_US = 400_000
 CARDS_SEEN = 3
-"""The number of cards that have left the shoe when its cable is pulled."""
+"""Number of cards that have left the shoe when its cable is pulled."""
 
 
 def _shifted(by_us: int, scenes: Sequence[Scene], feed: Feed) -> tuple[list[Scene], Feed]:
@@ -86,7 +86,7 @@ class ShoeTable(Boards):
         console = Board("console", CONSOLE, random.Random(2))
         super().__init__({"console": console, "shoe": VirtualShoe("shoe")}, text)
         self.card_us = 0
-        """Return when the card after CARDS_SEEN leaves the shoe."""
+        """The time at which the card after CARDS_SEEN leaves the shoe."""
 
     def deals(self, count: int, seed: int, *, after_fault: bool = False) -> list[Scene]:
         """Start a simulated deal soon."""
@@ -104,7 +104,7 @@ def shoe(count: int, seed: int) -> Found:
 
 
 def shoe_unplugged(seed: int) -> list[Found]:
-    """Pull the shoe's cable during a deal and plug it in after it; then clear up and deal again."""
+    """Pull the shoe's cable during a deal and plug it in afterwards; then clear up and deal again."""
     table = ShoeTable()
     scenes = table.deals(1, seed)
     return _pulled(
@@ -130,7 +130,7 @@ def script(kinds: Sequence[str], seed: int) -> Found:
 
 
 def script_unplugged(seed: int) -> list[Found]:
-    """Pull the camera's cable during a throw and plug it in after it; then throw again."""
+    """Pull the camera's cable during a throw and plug it in afterwards; then throw again."""
     table = ScriptTable()
     scenes = table.throw(["valid"], seed)
     return _pulled(
@@ -141,8 +141,7 @@ def script_unplugged(seed: int) -> list[Found]:
 def _pulled(
     table: Boards, device: str, scenes: list[Scene], at_us: int, again: Callable[[], list[Scene]]
 ) -> list[Found]:
-    """Pull a device's cable at a time in the last scene; return that scene's result, and that of a further
-    one."""
+    """Pull a device's cable in the last scene; return the results of this scene and of another one."""
     wait_until(at_us)
     cable = table.cables[device]
     cable.unplug()

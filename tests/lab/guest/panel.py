@@ -27,8 +27,7 @@ SHORT_US = 1_000_000
 
 
 class Lit(msgspec.Struct, frozen=True):
-    """A period in which a lamp was lit, in us of the table's clock; without an end, it was lit until the
-    test's end."""
+    """A period of light, in us of the table's clock; without an end, it lasted to the end of the test."""
 
     lamp: str
     from_us: int
@@ -36,7 +35,7 @@ class Lit(msgspec.Struct, frozen=True):
 
 
 class Panel(msgspec.Struct, frozen=True, kw_only=True):
-    """What the lines did."""
+    """The states of the lines during the test."""
 
     locked: dict[str, bool]
     """The lamps after a person's lock, with the door open, and in play."""
@@ -55,7 +54,7 @@ class Panel(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Lamps:
-    """Records which lamps are lit, read from the lines themselves."""
+    """Records the lit lamps, read from the lines."""
 
     def __init__(self, chip: Chip) -> None:
         self.lit: list[Lit] = []
@@ -151,7 +150,7 @@ def _settle() -> None:
 
 
 class Idle(msgspec.Struct, frozen=True):
-    """What the controller consumes while nobody plays."""
+    """The resources that the controller uses while nobody plays."""
 
     wakeups_per_s: float
     threads: int

@@ -30,9 +30,9 @@ class SpinResults(msgspec.Struct, frozen=True, kw_only=True):
     not_judged: list[str]
     """The spins whose lines were driven too late, with their outcomes."""
     revolutions_off: list[float]
-    """For each call, the published revolutions minus the true ones from the first interrupted beam on."""
+    """Error of the revolutions in each call, counted from the first detected beam."""
     bets_closed_before_drop_us: list[int]
-    """For each spin with a call: the lamp's state before the ball left the track."""
+    """For each called spin, the time from the lamp of No More Bets to the drop."""
     late: Lateness
     faults: list[str]
     exit_code: int
@@ -87,8 +87,7 @@ class Latencies(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def press_often(times: int) -> Latencies:
-    """Press a button that is refused because no spin is in progress; time its reading and its durable
-    refusal."""
+    """Press a button that is refused without a spin; time its reading and its durable refusal."""
     chip, table = begin_table()
     watch = Watch("outcomes", "readings")
     to_reading, to_outcome, stamp_off, lost = [], [], [], 0

@@ -1,4 +1,4 @@
-"""The installed controller in the guest, started as its unit starts it, and its control socket."""
+"""The installed controller in the guest, started like its unit, and its control socket."""
 
 import json
 import os
@@ -86,7 +86,7 @@ class Table:
     process: "subprocess.Popen[bytes] | None" = field(default=None, init=False)
 
     def start(self) -> int:
-        """Start the controller and wait until it responds; return how long that took in us."""
+        """Start the controller and wait until it responds; return the duration in us."""
         for folder in (TABLE_FILE.parent, JOURNAL):
             folder.mkdir(parents=True, exist_ok=True)
             subprocess.run(["chown", "table:table", str(folder)], check=True)
@@ -108,7 +108,7 @@ class Table:
         return self._end(signal.SIGTERM)
 
     def kill(self) -> None:
-        """Kill the controller, as a crash would end it."""
+        """Kill the controller like a crash."""
         self._end(signal.SIGKILL)
 
     def _end(self, how: signal.Signals) -> int:
@@ -148,8 +148,7 @@ def unlocked() -> bool:
 
 
 def rule_pending() -> None:
-    """Void the attempt that waits for a person and unlock the table, as a boxperson would, so that play
-    continues."""
+    """Void the attempt that waits for a person and unlock the table, like a boxperson."""
 
     def ruled() -> bool:
         if status()["awaited"]:
@@ -163,7 +162,7 @@ def rule_pending() -> None:
 
 
 def open_files(pid: int) -> int:
-    """Return the number of descriptors that a process has open."""
+    """Return the number of a process's open descriptors."""
     return len(os.listdir(f"/proc/{pid}/fd"))
 
 

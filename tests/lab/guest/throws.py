@@ -39,7 +39,7 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
     throws: int
     words: list[str]
     wrong: list[str]
-    """Calls that the truth does not allow, or with wrong dice: the worst case."""
+    """Calls that the truth does not allow, or with wrong dice."""
     needless: list[str]
     """Voids and missing outcomes that contradict the truth."""
     faults: list[str]
@@ -146,8 +146,7 @@ def unplugged(devices: Sequence[str], seed: int) -> list[Found]:
 
 
 def renumbered(seed: int) -> tuple[Found, dict[str, tuple[str, str]]]:
-    """Unplug two boards and plug them in again in reverse order, so that each port gets a different
-    number."""
+    """Plug two boards in again in reverse order, so that their ports exchange their numbers."""
     boards = Boards()
     before = names()
     low, high = sorted(("cam", "wall-left"), key=lambda device: before[boards.cables[device].by_id])
@@ -195,7 +194,7 @@ def garbage(device: str, seed: int, size: int) -> Found:
 
 
 def silent(device: str, seed: int) -> Found:
-    """Hang a board during a throw: its cable is good, but it sends nothing more."""
+    """Hang a board during a throw. Its cable is intact, but it sends no more data."""
     boards = Boards()
     scenes = boards.throw(["valid", "valid"], seed)
     wait_until(scenes[0].start_us + 300_000)
@@ -210,7 +209,7 @@ def silent(device: str, seed: int) -> Found:
 
 
 def bus_reset(times: int, seed: int) -> Found:
-    """Repeatedly remove all boards at once and plug them in again in any order; then throw."""
+    """Repeatedly remove all boards together and plug them in again in any order; then throw."""
     boards, ups = Boards(), []
     for n in range(times):
         for cable in boards.cables.values():

@@ -1,4 +1,4 @@
-"""The units as shipped, under the guest's own systemd."""
+"""The units as shipped, under the guest's systemd."""
 
 import os
 import signal
@@ -59,7 +59,7 @@ def _session() -> int:
 
 
 def begin(disk: str = "") -> None:
-    """Install a craps table, give it its key as the installer does, and start the unit."""
+    """Install a craps table and its key like the installer, and start the unit."""
     if disk:
         JOURNAL.mkdir(exist_ok=True)
         subprocess.run(["mount", "-o", "noatime", disk, str(JOURNAL)], check=True)
@@ -139,7 +139,7 @@ def _read_only_etc() -> Found:
 
 
 def clock_back() -> Found:
-    """Set the clock back by 80 days, restart, set the clock forward again; then a person approves it."""
+    """Set the clock back by 80 days, restart, and set it forward again; then a person approves it."""
     begin()
     sessions, faults, locks = [_session()], [fault_codes()], []
 
@@ -220,7 +220,7 @@ def _clock_set(by_s: float) -> Iterator[None]:
 
 
 def _fill(path: Path) -> None:
-    """Write until the disk accepts no more, down to the last block."""
+    """Write until the disk is completely full."""
     with path.open("wb", buffering=0) as filler:
         for size in (CHUNK, 4096, 512):
             try:

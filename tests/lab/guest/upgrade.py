@@ -1,4 +1,4 @@
-"""An upgrade with the product's own installer until the power is cut, and the state at the next start."""
+"""An upgrade with the installer until the power is cut, and the state at the next start."""
 
 import base64
 import csv
@@ -26,13 +26,12 @@ WHEELS = Path("/wheels")
 OUT = Path("/lab/out")
 DISK = "/dev/ubdb"
 EXTRAS = "journal,hardware"
-"""Extras that suffice for the table but differ from the installed ones, so that the release has a different
-name."""
+"""Sufficient extras that differ from the installed ones, so that the release has a new name."""
 PACE_S = 0.2
 
 
 class StateAfterCut(msgspec.Struct, frozen=True, kw_only=True):
-    """What is found after the cut."""
+    """The state after the cut."""
 
     release: str
     broken: list[str]
@@ -117,7 +116,7 @@ def _install() -> "subprocess.Popen[bytes]":
 
 
 def _speak() -> None:
-    """Enter an input repeatedly, so that outcomes are published; refusals are outcomes, too."""
+    """Enter an input repeatedly, because its answers and refusals are outcomes."""
     while True:
         for name in ("lock", "unlock"):
             with suppress(OSError, ValueError):  # the controller is being stopped and started
@@ -126,7 +125,7 @@ def _speak() -> None:
 
 
 def _forward(host: Host) -> None:
-    """Forward to the host every outcome that a watcher receives, from each controller in turn."""
+    """Forward the watched outcomes of successive controllers to the host."""
     while True:
         with suppress(OSError, ValueError), socket.socket(socket.AF_UNIX) as line:
             line.connect(SOCKET)
@@ -157,7 +156,7 @@ def _broken(release: Path) -> list[str]:
 
 
 def _is_as(digest: str, path: Path, *, script: bool) -> bool:
-    """Return whether a file matches its list; in a script the installer may have rewritten Python's path."""
+    """Return whether a file matches its list. The installer may have rewritten Python's path in a script."""
     data = path.read_bytes()
     if script:
         return data.startswith(b"#!") and data.endswith(b"\n")

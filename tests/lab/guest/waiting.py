@@ -6,20 +6,19 @@ from collections.abc import Callable
 from pathlib import Path
 
 VIRTUAL = "time-travel=" in Path("/proc/cmdline").read_text()
-"""Whether sleeping is free. The guest's clock runs on while it waits for the disk, which takes real time."""
+"""Whether time is virtual and sleeping is free. Waiting for the disk still takes real time."""
 FACT_S = 600 if VIRTUAL else 300
-"""Long enough for a busy host, and shorter than the host's own timeout, so that the condition is reported."""
+"""Time limit of a condition: long enough for a busy host, and shorter than the host's own limit."""
 HOST_S = 240
-"""The limit in the host's time for a condition in virtual time.
+"""Time limit, in the host's time, of a condition in virtual time.
 
-While its programs wait for a slow disk, ten minutes of the guest's time may pass in ten seconds of the
-host's.
+Ten minutes of the guest's time may pass in ten seconds of the host's while programs wait for a slow disk.
 """
 HOST_CLOCK = Path("/lab/out/clock")
 
 
 def now_us() -> int:
-    """Return the table's time, which is the monotonic clock with which the kernel timestamps edges."""
+    """Return the table's time, which is the monotonic clock that also timestamps edges."""
     return time.monotonic_ns() // 1000
 
 
@@ -30,16 +29,14 @@ def wait_until(t_us: int) -> None:
 
 
 def host_s() -> float:
-    """Return the host's time, which is the modification time of a file on the host, whatever the guest's
-    clock shows."""
+    """Return the host's time, taken from the modification time of a file on the host."""
     HOST_CLOCK.unlink(missing_ok=True)
     HOST_CLOCK.touch()
     return HOST_CLOCK.stat().st_mtime
 
 
 def until(fact: Callable[[], bool], seconds: float = FACT_S, every_s: float = 0.05) -> bool:
-    """Wait for a condition; return whether it became true. Both the host's and the guest's limit must
-    pass."""
+    """Wait for a condition within the host's and the guest's limits; return whether it became true."""
     end_us = now_us() + int(seconds * 1e6)
     host_end_s = host_s() + HOST_S if VIRTUAL and seconds >= FACT_S else 0.0
     while not fact():
@@ -50,7 +47,7 @@ def until(fact: Callable[[], bool], seconds: float = FACT_S, every_s: float = 0.
 
 
 def must(what: str, fact: Callable[[], bool], seconds: float = FACT_S, every_s: float = 0.05) -> int:
-    """Wait for a condition that must become true; return how long it took in us."""
+    """Wait for a condition that must become true; return the duration in us."""
     began_us = now_us()
     if not until(fact, seconds, every_s):
         raise TimeoutError(f"{what}: not within {seconds:g} s")
@@ -58,8 +55,7 @@ def must(what: str, fact: Callable[[], bool], seconds: float = FACT_S, every_s: 
 
 
 def udev_done() -> None:
-    """Wait until udev has handled its events, which on a busy host takes longer than udev's own limit of 120
-    s."""
+    """Wait until udev has handled its events, even beyond udev's limit of 120 s."""
 
     def settled() -> bool:
         return subprocess.run(["udevadm", "settle"], check=False).returncode == 0

@@ -1,5 +1,4 @@
-"""A wheel whose sensors are lines of a real GPIO chip: the simulated croupier's spins as edges, in real
-time."""
+"""A wheel whose sensors are lines of a real GPIO chip. Simulated spins drive the lines in real time."""
 
 import random
 from collections.abc import Callable, Iterable, Sequence
@@ -35,18 +34,18 @@ NO_SPIN, PAID, DOOR = 17, 27, 22
 LAMPS = {"no-more-bets": 12, "lock": 16, "fault": 23, "no-spin": 24, "buzzer": 25}
 
 BEAM_CUT_US = 2500
-"""The time that a ball of 20 mm takes at 6 m/s to pass a beam of a few millimetres."""
+"""Time in which a ball of 20 mm at 6 m/s passes a beam of a few millimetres."""
 DROP_US = 18_000
 POCKET_US = 52_000
-"""The time for which a pocket of 45 mm is under the reader, at half a turn per second."""
+"""Time for which a pocket of 45 mm is under the reader, at half a revolution per second."""
 MARK_US = 16_000
 MARK_APART_US = 8_000
 PRESS_US = 150_000
 BOUNCE_US = 30
 FLICKER_US = 100_000
-"""No ball completes a turn so soon, so two interruptions within this time belong to one pass."""
+"""Shorter than any revolution of a ball, so that interruptions within this time belong to one pass."""
 KEPT_TIME_US = 3_000
-"""A spin with a line that was driven later than this no longer matches its truth."""
+"""Maximum delay of a driven line in a spin that still matches its truth."""
 
 WORDS = {"spin.called": "valid", "spin.no_spin": "void", "spin.review": "review"}
 
@@ -61,7 +60,7 @@ class Edge:
 
 
 class Lateness(msgspec.Struct, frozen=True):
-    """How late the lines were driven (us), because of the load of the host."""
+    """The delays of the driven lines (us), which depend on the load of the host."""
 
     p50_us: int
     p99_us: int
@@ -69,7 +68,7 @@ class Lateness(msgspec.Struct, frozen=True):
 
 
 def wheel_chip() -> Chip:
-    """Make the table's chip, after a decoy chip with a lower number, with no sensor active."""
+    """Make the table's chip with no active sensor, after a decoy chip with a lower number."""
     Chip("decoy", "decoy", 8)
     return Chip("table")
 
@@ -85,10 +84,7 @@ def table_file(*, panel: bool = True) -> str:
 
 
 def open_for_play(chip: Chip) -> None:
-    """Close the door, wait until the devices are up and the door is known to be closed, and unlock.
-
-    Before the panel's first report the door might be open.
-    """
+    """Close the door, wait until all devices are up and the door is reported closed, and unlock."""
     chip.hold(DOOR, high=False)
 
     def well() -> bool:
@@ -154,7 +150,7 @@ def _joined(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
 def simulate_spins(
     kinds: Sequence[str], seed: int, start_us: int, bounces: int = 0
 ) -> tuple[list[Scene], list[Edge]]:
-    """Return successive spins of these kinds, and the edges that they cause."""
+    """Return successive spins of these kinds, and their edges."""
     rng = random.Random(seed)
     scenes: list[Scene] = []
     edges: list[Edge] = []
@@ -172,12 +168,11 @@ Act = tuple[int, Callable[[], object]]
 
 
 Pull = tuple[int, int]
-"""The time at which a line was to be driven, and how late it was (us)."""
+"""The time at which a line was due, and its delay (us)."""
 
 
 def play(chip: Chip, edges: Sequence[Edge], acts: Sequence[Act] = ()) -> list[Pull]:
-    """Drive the lines at their times, and call each function at its time; return how late each line was
-    driven."""
+    """Drive the lines and call the functions at their times; return the delay of each line."""
     pulls: list[Pull] = []
     waiting = sorted(acts, key=lambda act: act[0])
     for edge in edges:
@@ -195,13 +190,13 @@ def play(chip: Chip, edges: Sequence[Edge], acts: Sequence[Act] = ()) -> list[Pu
 
 
 def lateness(pulls: Sequence[Pull]) -> Lateness:
-    """Return how late the lines were driven."""
+    """Return the distribution of the delays."""
     late = sorted(late_us for _, late_us in pulls)
     return Lateness(late[len(late) // 2], late[len(late) * 99 // 100], late[-1])
 
 
 def outcomes_of(scene: Scene, following: Scene | None, heard: Sequence[Heard]) -> list[dict[str, Any]]:
-    """Return the outcomes of one spin among those received, by their own times."""
+    """Return the outcomes of one spin among those received, by their times."""
     end_us = following.start_us if following else scene.end_us + 3_600_000_000
     words = [one.what for one in heard if one.what["type"] in WORDS]
     return [word for word in words if scene.start_us <= word["t"] < end_us]
@@ -210,10 +205,9 @@ def outcomes_of(scene: Scene, following: Scene | None, heard: Sequence[Heard]) -
 def differences(
     scenes: Sequence[Scene], heard: Sequence[Heard], pulls: Sequence[Pull]
 ) -> tuple[list[str], list[str]]:
-    """Return the spins whose first outcome is not one that the truth allows, and the spins that are not
-    judged.
+    """Return the spins whose first outcome contradicts the truth, and the spins that are not judged.
 
-    A spin is not judged if a line was driven more than KEPT_TIME_US late, because the host was too busy.
+    A spin is not judged if the busy host drove a line more than KEPT_TIME_US too late.
     """
     found: list[str] = []
     not_judged: list[str] = []
@@ -244,8 +238,7 @@ def _difference(scene: Scene, own: Sequence[dict[str, Any]]) -> str:
 
 
 def turns_unseen(scene: Scene, edges: Iterable[Edge]) -> float:
-    """Return the turns from the launch to the first detected interruption of a beam: nearly one if the first
-    ones are missed."""
+    """Return the revolutions from the launch to the first detected interruption of a beam."""
     cuts = [e for e in edges if e.active and e.line in BEAMS and scene.start_us <= e.t_us < scene.end_us]
     turns_us = [
         later.t_us - earlier.t_us
@@ -262,7 +255,7 @@ def without(edges: Iterable[Edge], *lines: int) -> list[Edge]:
 
 
 def shifted(edges: Iterable[Edge], by_us: int) -> list[Edge]:
-    """Return the same edges later."""
+    """Return the edges shifted in time."""
     return [replace(edge, t_us=edge.t_us + by_us) for edge in edges]
 
 
@@ -276,8 +269,7 @@ def begin_table(*, panel: bool = True) -> tuple[Chip, Table]:
 
 
 def play_one(chip: Chip, kind: str, seed: int, watch: Watch) -> str:
-    """Play one spin of this kind, rule on it if it waits for a person, and return what is wrong with the
-    outcome."""
+    """Play one spin of this kind, resolve a review, and return the error in the outcome."""
     scenes, edges = simulate_spins([kind], seed, now_us() + 1_000_000)
     pulls = play(chip, edges)
     until(lambda: bool(outcomes_of(scenes[0], None, watch.outcomes)))

@@ -1,13 +1,13 @@
-"""Scenes at a craps table, written in a short notation for the table's requests.
+"""Scenes at a craps table in a short notation for the table's requests.
 
 A scene is a list of steps separated by semicolons: `b1 pass 500`, `b2 place 6 500`, `b3 pass_odds b1 500`,
 `b4 hop 3-4 100`, `3-4` (a roll), `no roll`, `off b3`, `on b3`, `reduce b1 300`, `increase b1 700`, `remove
 b1`, `no action b7`, `shooter p2`, `passed` (the dice pass, to a shooter not yet named), `run out on`,
-`default b3` (back to the rules' default), `on b3 stands`. A bet's player is p1 unless it says `by p2`;
-`off`, `on`, `ride`, `late` and `confirmed` may follow it.
+`default b3` (back to the rules' default), `on b3 stands`. A bet's player is p1 unless `by p2` follows; `off`,
+`on`, `ride`, `late` and `confirmed` may also follow.
 
-The results are returned one line each: `b1 win 500 1000` (payout, returned), `b1 lose`, `b1 pending`, `b1
-rejected RULE`, `b1 refused RULE`, `b1 reduced 200`.
+Each result is a line: `b1 win 500 1000` (payout, returned), `b1 lose`, `b1 pending`, `b1 rejected RULE`, `b1
+refused RULE`, `b1 reduced 200`.
 """
 
 import json
@@ -38,7 +38,7 @@ def play(table: CrapsPayTable | str, steps: str) -> list[str]:
 
 
 def request(words: list[str]) -> dict[str, object]:
-    """Return the request that a step stands for."""
+    """Return the request for a step."""
     match words:
         case ["no", "roll"]:
             return {"do": "no_roll"}

@@ -1,4 +1,4 @@
-"""Craps 12 034, rule by rule: a scene, and every result that must follow."""
+"""Craps 12 034, rule by rule: a scene and all its results."""
 
 import json
 

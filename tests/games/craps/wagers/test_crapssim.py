@@ -1,12 +1,12 @@
-"""Craps Version 1 compared with crapssim, a public simulator with conventional odds: same bets, same money.
+"""Craps Version 1 compared with crapssim, a public simulator with conventional odds.
 
 Scenes avoid the cases where the two differ by design:
-- crapssim settles hardways on the come-out too; here they are off unless called on (!V1-23), so scenes call
+- crapssim also settles hardways on the come-out; here they are off unless called on (!V1-23), so scenes call
   them on.
 - crapssim adds up a player's bets of one kind; here each keeps its id, so every bet has its own player.
 - crapssim counts in floating-point dollars and never rounds; stakes of $6 pay whole cents on every row.
 - crapssim has no Hi-Lo, Sharp Shooter or Place to Lose, and this document no Buy, Lay, Put, Fire or All.
-- crapssim lets a fresh Come bet be taken down; the document does not (CV1-COME-4), so nothing is taken down.
+- crapssim allows a fresh Come bet to be taken down; the document (CV1-COME-4) and the scenes do not.
 """
 
 from collections.abc import Callable, Mapping

@@ -1,4 +1,4 @@
-"""Craps Version 1, rule by rule: a scene, and every result that must follow."""
+"""Craps Version 1, rule by rule: a scene and all its results."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""House edges: exact, and compared with what the documents print."""
+"""Exact house edges, compared with the documents' printed values."""
 
 from dataclasses import replace
 from fractions import Fraction

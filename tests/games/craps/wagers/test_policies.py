@@ -1,4 +1,4 @@
-"""What the documents leave open: each policy, changed from its default, has the effect that it states."""
+"""The policies for questions that the documents leave open, with values other than the defaults."""
 
 from dataclasses import replace
 from fractions import Fraction

@@ -1,4 +1,4 @@
-"""Properties that are true whatever is bet and rolled."""
+"""Properties of all bets and rolls."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -66,7 +66,7 @@ QUICK = settings(derandomize=True, max_examples=60, deadline=None)
 
 
 def play(name: str, steps: Sequence[Step]) -> list[tuple[Step, list[Told]]]:
-    """Return each step with its results, and finally the bets that are left at the end."""
+    """Return each step with its results, and finally the remaining bets."""
     game = CrapsBook(paytable(name))
     decoder = Decoder(game.vocabulary)
     results = [(step, game.apply(decoder.decode(json.dumps(step).encode(), 1))) for step in steps]
@@ -79,7 +79,7 @@ def results_of(name: str, steps: Sequence[Step]) -> list[Told]:
 
 
 def is_last(line: Told) -> bool:
-    """Return whether this is a bet's last line, not a win of a bet that stays up or rides."""
+    """Return whether this is a bet's last line, and not a win of a bet that stays up or rides."""
     return bool(line["status"] != "win" or line["returned"] == line["stake"] + line["payout"])
 
 

@@ -1,10 +1,12 @@
-"""Scenes at a High Roller table, written in a short notation for the table's requests.
+"""Scenes at a High Roller table in a short notation for the table's requests.
 
 A scene is a list of steps separated by semicolons: `game 1,2,3 button 1` (optionally with `take 200` and
 `final`), `a 1 J` (card a, player 1, a Jack), `5-6` (a throw by the player whose turn it is), `5-6 by 2`,
-`illegal by 2`, `decline by 2`, `remove a`, `end 1` (players left). A game without `take` gives nothing to the
-Bonus Pot. The results are returned in short form: `a win 180` (prize and Bonus Pot), `b lose`, `c rejected
-RULE`, `throw refused RULE`, `game:1 gross 200 rake 20 bonus 0 prize 180 paid 0 to 1`, `recorded 400`.
+`illegal by 2`, `decline by 2`, `remove a`, `end 1` (players left). Without `take` a game adds nothing to the
+Bonus Pot.
+
+The results have a short form: `a win 180` (prize and Bonus Pot), `b lose`, `c rejected RULE`, `throw refused
+RULE`, `game:1 gross 200 rake 20 bonus 0 prize 180 paid 0 to 1`, `recorded 400`.
 """
 
 import json
@@ -38,7 +40,7 @@ def result_lines(steps: str, table: HighRollerPayTable | None = None) -> list[di
 
 
 def request(words: list[str]) -> dict[str, object]:
-    """Return the request that a step stands for."""
+    """Return the request for a step."""
     match words:
         case ["game", seats, "button", button, *more]:
             take = int(more[1]) if more[:1] == ["take"] else 0

@@ -1,4 +1,4 @@
-"""What a High Roller table keeps, and the chances of its throws."""
+"""The house's income at a High Roller table, and the chances of its throws."""
 
 from collections import Counter
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Properties of a High Roller table, whatever is bought and thrown."""
+"""Properties of a High Roller table under random purchases and throws."""
 
 import json
 from collections import Counter
@@ -50,7 +50,7 @@ def cents(line: Json, key: str) -> int:
 
 
 def winner_of(opening: Sequence[Json], dice: Sequence[tuple[int, int]]) -> tuple[str, int] | None:
-    """Play a game by the document's text alone; return the winner and the throws that it took."""
+    """Play a game by the document's text alone; return the winner and the number of throws."""
     seats = [
         *SEATS[SEATS.index(str(opening[0]["button"])) :],
         *SEATS[: SEATS.index(str(opening[0]["button"]))],

@@ -1,6 +1,6 @@
-"""High Roller, rule by rule: a scene, and every result that must follow.
+"""High Roller, rule by rule: a scene and all its results.
 
-Unless stated otherwise, player 1 has the button and a game gives nothing to the Bonus Pot.
+By default player 1 has the button and a game adds nothing to the Bonus Pot.
 """
 
 from collections.abc import Iterator

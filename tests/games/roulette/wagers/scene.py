@@ -1,9 +1,10 @@
-"""Scenes at a roulette table, written in a short notation for the table's requests.
+"""Scenes at a roulette table in a short notation for the table's requests.
 
 A scene is a list of steps separated by semicolons: `a straight 17 500`, `b split 0/00 500`, `c dozen 1 500`,
 `d red 500` (by p1 unless it ends with `by p2`), `close`, `spin 17`, `no spin`, `reduce a 300`, `increase a
-700`, `remove a`. The results are returned in short form: `a win 17500 18000` (payout, returned), `b lose`, `c
-rejected RULE` and so on.
+700`, `remove a`.
+
+The results have a short form: `a win 17500 18000` (payout, returned), `b lose`, `c rejected RULE` and so on.
 """
 
 import json
@@ -38,7 +39,7 @@ def result_lines(steps: str, table: RoulettePayTable | str = PRINTED) -> list[di
 
 
 def request(words: list[str]) -> dict[str, object]:
-    """Return the request that a step stands for."""
+    """Return the request for a step."""
     match words:
         case ["close"]:
             return {"do": "close"}

@@ -1,4 +1,4 @@
-"""House edges of roulette: exact, for both pay tables, and the warnings that they cause."""
+"""Exact house edges of roulette for both pay tables, and the resulting warnings."""
 
 from dataclasses import replace
 from fractions import Fraction

@@ -1,4 +1,4 @@
-"""The layout: every wager in the document has its spots, and there are no others."""
+"""The layout has the spots of every wager in the document, and no others."""
 
 import pytest
 from hypothesis import given

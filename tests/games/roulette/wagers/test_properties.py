@@ -1,4 +1,4 @@
-"""Properties of a roulette table, whatever is bet and wherever the ball rests."""
+"""Properties of a roulette table under random bets and numbers."""
 
 import json
 from collections import Counter
@@ -24,7 +24,7 @@ SPOTS = [(spot, which) for wager in RULES for which, spot in enumerate(LAYOUT.sp
 
 @st.composite
 def bets(draw: st.DrawFn) -> list[Json]:
-    """Draw valid bets, each by a different player, so that no player's limit depends on another bet."""
+    """Draw valid bets by different players, so that no player's limit depends on another bet."""
     chosen = draw(st.lists(st.tuples(st.sampled_from(SPOTS), st.integers(100, 1000)), min_size=1, max_size=8))
     found: list[Json] = []
     for number, ((spot, which), cents) in enumerate(chosen):

@@ -1,4 +1,4 @@
-"""Roulette, rule by rule: a scene, and every result that must follow."""
+"""Roulette, rule by rule: a scene and all its results."""
 
 from dataclasses import replace
 

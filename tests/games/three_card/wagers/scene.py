@@ -1,9 +1,11 @@
-"""Scenes at a Three Card Poker table, written in a short notation for the table's requests.
+"""Scenes at a Three Card Poker table in a short notation for the table's requests.
 
 A scene is a list of steps separated by semicolons: `a ante 3 200` (position 3, 200 cents), `b pair_plus 3
-100`, `c side 3 100 by x` (p3 if nobody is named), `d play 3 200`, `close`, `void`, `remove a`, and a deal
-such as `deal 3=QhJd2c 5=AsKsQs dealer=Kc8d3s folds=3`. The results are returned in short form: `a win 200
-400` (payout, returned), `b lose`, `c push 100`, `d rejected RULE` and so on.
+100`, `c side 3 100 by x` (by default p3), `d play 3 200`, `close`, `void`, `remove a`, and a deal such as
+`deal 3=QhJd2c 5=AsKsQs dealer=Kc8d3s folds=3`.
+
+The results have a short form: `a win 200 400` (payout, returned), `b lose`, `c push 100`, `d rejected RULE`
+and so on.
 """
 
 import json
@@ -37,7 +39,7 @@ def result_lines(steps: str, table: ThreeCardPayTable | None = None) -> list[dic
 
 
 def request(words: list[str]) -> dict[str, object]:
-    """Return the request that a step stands for."""
+    """Return the request for a step."""
     match words:
         case ["close" | "void" as do]:
             return {"do": do}

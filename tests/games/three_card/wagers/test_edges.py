@@ -53,7 +53,7 @@ def test_every_edge_is_exact() -> None:
 
 
 def test_t_3_if_equal_hands_lose_the_house_edge_is_larger(tmp_path: Path) -> None:
-    # 801889/20358520: every hand against every dealer's hand, computed by a different program
+    # 801889/20358520 was computed by a different program from every hand against every dealer's hand.
     shipped_rules = config_file("rulesets", T12014).read_text(encoding="utf-8")
     assert "equal_hands: push " in shipped_rules
     stricter = tmp_path / f"{T12014}.yaml"
@@ -66,7 +66,7 @@ def test_t_3_if_equal_hands_lose_the_house_edge_is_larger(tmp_path: Path) -> Non
 
 
 def test_t_6_no_hand_with_a_bonus_should_fold_so_a_bonus_after_a_fold_changes_no_edge() -> None:
-    # the worst loss of such a hand, without any win or bonus, is less than the Ante that a fold costs
+    # The worst loss of such a hand, without any win or bonus, is less than the Ante that a fold costs.
     bonused = [met for met in showdowns() if row(met.hand) is not None]
     assert bonused
     assert all(2 * (met.higher + met.equal) < DEALERS for met in bonused)

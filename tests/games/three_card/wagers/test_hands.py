@@ -1,4 +1,4 @@
-"""How hands rank: the document's order, and agreement with another library for every possible hand."""
+"""The ranking of hands: the document's order, and agreement with another library for every possible hand."""
 
 from collections import Counter
 from itertools import combinations
@@ -166,7 +166,7 @@ def test_six_cards_rank_as_in_another_library() -> None:
     }
     as_five_cards = {SideRow.ROYAL_FLUSH: SideRow.STRAIGHT_FLUSH, SideRow.MAJOR_ROYAL: SideRow.STRAIGHT_FLUSH}
     random = Random(12_014)
-    # Few ranks make pairs common, few suits make flushes common: each kind of hand occurs.
+    # Few ranks make pairs common and few suits make flushes common, so that each kind of hand occurs.
     packs = [
         deck(),
         [one for one in deck() if one.rank >= 9],

@@ -1,4 +1,4 @@
-"""Properties of a Three Card Poker table, whatever is bet and dealt."""
+"""Properties of a Three Card Poker table under random bets and deals."""
 
 import json
 from collections import Counter

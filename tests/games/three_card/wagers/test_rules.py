@@ -1,6 +1,6 @@
-"""Three Card Poker, rule by rule: a scene, and every result that must follow.
+"""Three Card Poker, rule by rule: a scene and all its results.
 
-Unless stated otherwise, the player at position 3 bets, and the dealer holds K-8-3, which plays.
+By default the player at position 3 bets, and the dealer holds K-8-3, which plays.
 """
 
 from dataclasses import replace
