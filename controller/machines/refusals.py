@@ -38,7 +38,7 @@ REFUSALS: dict[str, str] = {
     "impossible_call": "this call is not possible in this phase of the game",
     "input_late": "the input arrived too late and changed nothing; enter it again if it still applies",
     "must_roll": "this roll can't be skipped; every player must roll at least once, and again after a tie",
-    "no_attempt": "no attempt is open to a ruling; one that a power cut interrupted can only be ruled void",
+    "no_attempt": "no attempt is open to a ruling; an attempt that a power cut interrupted can only be void",
     "no_button": "nobody has the button; first draw one card for each player to decide who gets it",
     "no_change": "nothing would change; the input repeats what already applies",
     "no_deal": "no cards are out; play, fold and set_card are for a deal in progress",
@@ -67,7 +67,7 @@ REFUSALS: dict[str, str] = {
     "order_broken": "a card was missed, so it is unclear who gets the later cards; call a misdeal",
     "other_attempt": "the ruling names a different attempt from the one it would apply to; check the number,"
     " then enter it again",
-    "over_limit": "a player may not buy that many cards per game; enter fewer",
+    "over_limit": "a player may not buy that many cards in one game; enter fewer",
     "result_not_in": "there is no result yet; wait until everything is at rest, then enter it",
     "run_out_needs_come_out": "a run-out starts on a come-out roll; wait until the point is decided",
     "same_person": "two different people must confirm a late wager; have the other sign in and enter it",

@@ -49,7 +49,7 @@ _MAX_DIGITS = 300
 """The maximum number of characters of an integer, including its sign. The largest double has 309 digits."""
 _LONG_INTEGER = re.compile(rb"[-0-9]{%d}" % (_MAX_DIGITS + 1))
 _EXPECTED = "one JSON text in UTF-8"
-_NUMBER = f"a number within the range of a double, an integer of at most {_MAX_DIGITS} digits"
+_NUMBER = f"a number within the range of a double, or an integer of at most {_MAX_DIGITS} digits"
 _MAX_SHOWN = 60
 """The maximum number of characters that a message quotes from a found value."""
 

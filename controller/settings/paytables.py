@@ -72,7 +72,7 @@ def _differing(rules: RuleSet, error: PayTableDiffers) -> list[Mistake]:
             key=f"settings.{figure.key}",
             found=str(figure.paid),
             expected=f"{figure.played}, as `{figure.section}.{figure.key}` of {ruleset_file}",
-            hint="correct one of them: the table and the settlement must use the same value",
+            hint="correct one of them; the table and the settlement must use the same value",
         )
         for figure in error.figures
     ]

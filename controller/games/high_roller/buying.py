@@ -114,11 +114,11 @@ def _sold(state: HighRollerState, name: str, count: int, rules: HighRollerRules)
     held = len(state.cards.get(name, ())) + state.owed.get(name, 0)
     if held + count > rules.cards_per_player:
         most = rules.cards_per_player
-        message = f"cards of seat {name} in this game: {held} so far, at most {most} (H-CAP-1)"
+        message = f"seat {name} has {held} of at most {most} cards in this game (H-CAP-1); enter fewer"
         raise InputRefused("over_limit", message)
     if state.sold + count > rules.decks * CARDS_PER_DECK:
         left = rules.decks * CARDS_PER_DECK - state.sold
-        raise InputRefused("sold_out", f"cards left: {left}, of all decks (!H-8)")
+        raise InputRefused("sold_out", f"cards left in all decks: {left} (!H-8); enter fewer")
     if not count:
         return state
     final = state.final if state.sold else state.closing
@@ -149,7 +149,7 @@ def require_known_player(state: HighRollerState, card: Card) -> None:
     """Raise InputRefused if the card's player is unknown because an earlier card was missed."""
     if card.to is None and state.missed and len(state.owed) > 1:
         raise InputRefused(
-            "order_broken", "an earlier card was missed: enter both cards with set_card, each with its seat"
+            "order_broken", "an earlier card was missed; enter both cards with set_card, each with its seat"
         )
 
 
@@ -180,7 +180,7 @@ def pitched(
 
 
 def _require_left_in_decks(state: HighRollerState, rank: int, rules: HighRollerRules) -> None:
-    """Raise InputRefused if all cards of this rank have been dealt, so that one was misread (H-EQ-1)."""
+    """Raise InputRefused if all cards of this rank have already been dealt (H-EQ-1)."""
     maximum = rules.decks * CARDS_PER_RANK
     if sum(held.count(rank) for held in state.cards.values()) >= maximum:
         dealt = f"all {maximum} cards that match {rank} in {rules.decks} decks have been dealt (H-EQ-1)"
@@ -202,9 +202,9 @@ def replace_card(
 
 
 def bonus_take(entered: int | None, rules: HighRollerRules) -> int:
-    """Return the cents that a game pays into the Bonus Pot: the entered or else the configured amount (!H-6).
+    """Return the cents that a game pays into the Bonus Pot (!H-6).
 
-    Raise InputRefused if the amount is out of range.
+    The entered amount replaces the configured amount. Raise InputRefused if it is out of range.
     """
     take = rules.bonus_take_cents if entered is None else entered
     if not 0 <= take <= rules.bonus_most_cents:
@@ -253,7 +253,7 @@ def leave(state: HighRollerState, name: str) -> HighRollerState:
 
 
 def unseated(state: HighRollerState, left: tuple[str, ...]) -> HighRollerState:
-    """Remove the seats in `left`. The button moves to the next remaining player if its player leaves."""
+    """Remove the seats in `left`. The button moves on if the player with the button leaves."""
     stay = tuple(seat for seat in state.seats if str(seat) not in left)
     button = next((name for name in state.clockwise if name not in left), None) if state.button else None
     last_asked = state.asked

@@ -198,10 +198,7 @@ class HighRoller(PlaysThrows):
             yield "closing"
 
     def reset(self, t: int) -> None:
-        """Return to the draw for the button when the table opens, unless a game is unfinished.
-
-        The Bonus Pot and an unfinished game are kept.
-        """
+        """Return to the draw for the button when the table opens, but keep the pot and an unfinished game."""
         del t
         state = self._state
         if not state.sold or state.stage == "won":
@@ -372,7 +369,7 @@ class HighRoller(PlaysThrows):
             self._miss(card, InputRefused("card_unread"))
             return
         try:
-            rank = buying.rank_entered(card.rank, "a shoe for this game")
+            rank = buying.rank_entered(card.rank, "High Roller")
             buying.require_known_player(self._state, card)
             self._place_card(card, card.to, rank)
         except InputRefused as refused:

@@ -140,7 +140,7 @@ class Deals:
         self.attempts.note_late(self._late)
 
     def would_begin(self, card: Card) -> bool:
-        """Return whether this card begins a deal, and does not belong to the current or last deal."""
+        """Return whether this card begins a deal. If not, it belongs to the current or last deal."""
         attempts = self.attempts
         if attempts.in_progress or attempts.state == "held":
             return False
@@ -241,8 +241,8 @@ class Deals:
             return ""
         return (
             f"position {', '.join(folded)} was folded, but Play was requested there and the settlement engine"
-            " did not report whether it was granted (T-DEAL-4): check the player's account, then accept the"
-            " deal, or enter play"
+            " did not report whether it was granted (T-DEAL-4); check the player's account, then accept the"
+            " deal or enter play"
         )
 
     @property

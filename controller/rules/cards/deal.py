@@ -159,7 +159,7 @@ def fill(hands: Mapping[str, Sequence[HandCard]], entered: Input) -> tuple[str, 
     """Return the position that a `set_card` names, and its hand with that card; None if there is no place.
 
     `what` names the card to replace. Without `what`, the card replaces the first unread card or, if there is
-    none, completes a short hand. Without a seat, it goes to the only position with an unread card.
+    none, completes a short hand. Without a seat, the card goes to the only position with an unread card.
     """
     face = written(entered.card)
     position = position_name(entered.seat)
@@ -327,7 +327,7 @@ def _find_faults(
         if isinstance(reading, DeviceDown | DeviceFault) and reading.dev in shoes
     }
     for dev, how in sorted(faults):
-        yield "missing_reading", f"{dev} {how} during the deal: a card may have been missed"
+        yield "missing_reading", f"{dev} {how} during the deal, so a card may have been missed"
 
 
 def _find_voids(

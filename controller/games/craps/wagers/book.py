@@ -155,7 +155,7 @@ class CrapsBook(Book):
 
     def _hand_back(self, bet: Bet, status: Status, reason: str) -> list[AnswerLine]:
         odds_too = [
-            self._close(odds, "removed", 0, odds.stake_cents, f"its {bet.wager} is no longer up")
+            self._close(odds, "removed", 0, odds.stake_cents, f"the {bet.wager} bet is no longer up")
             for odds in self._book.behind(bet.id)
         ]
         self._book.note_handed_back(bet)
@@ -183,7 +183,7 @@ class CrapsBook(Book):
                 break
             excess -= back
             if back == odds.stake_cents:
-                reason = f"!34-27: its reduced {flat.wager} does not cover it"
+                reason = f"!34-27: the reduced {flat.wager} no longer covers it"
                 lines.append(self._close(odds, "removed", 0, back, reason))
             else:
                 odds.stake_cents -= back
@@ -203,7 +203,7 @@ class CrapsBook(Book):
                 lines.append(self._end(bet, ending))
             elif bet.base is not None:
                 lines.append(
-                    self._close(bet, "push", 0, bet.stake_cents, "off when its flat bet was decided")
+                    self._close(bet, "push", 0, bet.stake_cents, "off when the flat bet was decided")
                 )
         self._dice.move_point(thrown)
         if thrown.come_out and self._dice.point is not None:
@@ -272,7 +272,7 @@ _NATURAL = (3, 4)
 
 
 def requests_of(outcome: Outcome) -> list[RawRequest]:
-    """Return the requests to the book for an outcome, in order."""
+    """Return the book requests that an outcome requires, in order."""
     match outcome.data:
         case RollCalled(dice=dice, run_out=run_out):
             return [*_run_out(run_out), {"do": "roll", "dice": dice}]
@@ -289,7 +289,7 @@ def requests_of(outcome: Outcome) -> list[RawRequest]:
 
 
 def _run_out(run_out: object) -> list[RawRequest]:
-    """Return the request to begin or end a run-out, as the table reports with each roll (!34-16)."""
+    """Return the request that begins or ends a run-out. Each roll reports the run-out (!34-16)."""
     return [{"do": "run_out", "on": run_out, "by_table": True}] if isinstance(run_out, bool) else []
 
 

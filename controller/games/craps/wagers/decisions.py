@@ -184,7 +184,7 @@ def _combined(table: CrapsPayTable, bet: Combined, high: int | None, total: int)
     if net < 0:
         return _loses(bet.rule, str(total))
     if net == 0:
-        return Ending("push", f"{bet.pay}: {total} wins on one part what the others lose")
+        return Ending("push", f"{bet.pay}: on {total}, one part wins what the other parts lose")
     return _wins(bet.pay, str(total), Ratio(*net.as_integer_ratio()))
 
 

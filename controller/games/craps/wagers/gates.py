@@ -228,7 +228,7 @@ class Gates:
 
     def _unknown(self, request: BetRequest) -> Refusal | None:
         if not self._book.accepts_id(request.id):
-            return Refusal(BOOK_ID, f"the id {request.id!r} was used before; use a new id for each bet")
+            return Refusal(BOOK_ID, f"the id {request.id!r} has already been used; use a new id for each bet")
         if request.wager not in self._rules:
             rule = self._table.not_offered.get(request.wager, self._table.offered_by)
             return Refusal(rule, f"{request.wager!r} is not offered; choose one of {', '.join(self._rules)}")
