@@ -11,7 +11,7 @@ from controller.machines.table import LOCK_TABLE, OPENING_TRANSITIONS, TEST_TABL
 
 
 def _tables(games: Iterable[Game]) -> Iterator[MachineTable]:
-    """Yield the table of each machine. Attempts of one kind come before the first game that uses them."""
+    """Yield the table of each machine. The table of an attempt comes before the first game that uses it."""
     yield from (OPENING_TRANSITIONS, LOCK_TABLE, TEST_TABLE)
     drawn = set()
     for game in games:

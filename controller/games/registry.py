@@ -11,5 +11,5 @@ GAMES: dict[str, Game] = {game.name: game for game in (CRAPS, HIGH_ROLLER, ROULE
 
 
 def game_of(name: str) -> Game:
-    """Return the game with this name; raises KeyError if there is none."""
+    """Return the game with this name. Raise KeyError if there is none."""
     return GAMES[name]

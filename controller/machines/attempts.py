@@ -295,7 +295,7 @@ class Attempts(Generic[Value, V]):
             yield "void"
 
     def cut_short(self, t: int, reason: Reason) -> None:
-        """Send the attempt in progress to review for this reason, because the recording ends at `t`."""
+        """Send the attempt in progress to review with this reason when the recording ends at `t`."""
         if not self.machine.allows("power_lost"):
             return
         self.machine.fire("power_lost")

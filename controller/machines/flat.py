@@ -75,7 +75,7 @@ class InputRefused(Exception):
 
 
 def is_allowed(do: Callable[[], object]) -> bool:
-    """Return whether `do` raises no InputRefused. It must have no side effects."""
+    """Return whether `do()` raises no InputRefused. The call must have no side effects."""
     try:
         do()
     except InputRefused:
@@ -131,7 +131,7 @@ class _PlainState(State):
 
 
 class _PlainTransition(Transition):
-    """A transition without conditions or callbacks. The library therefore looks none up."""
+    """A transition without conditions or callbacks, so the library need not look them up."""
 
     def execute(self, event_data: EventData) -> bool:
         """Change the model's state and run the machine's callbacks."""

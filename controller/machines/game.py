@@ -90,7 +90,7 @@ class GameMachine(Protocol):
         """Stop judging, because the recording is cut off here."""
 
     def cut_short(self, t: int, reason: Reason) -> None:
-        """Send the attempt in progress to review for this reason, because the recording ends at `t`."""
+        """Send the attempt in progress to review with this reason when the recording ends at `t`."""
 
 
 class AttemptsOfGame(Protocol):
@@ -175,5 +175,5 @@ class PlaysAttempts(ABC):
         self.attempts.ending = True
 
     def cut_short(self, t: int, reason: Reason) -> None:
-        """Send the attempt in progress to review for this reason, because the recording ends at `t`."""
+        """Send the attempt in progress to review with this reason when the recording ends at `t`."""
         self.attempts.cut_short(t, reason)

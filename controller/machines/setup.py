@@ -54,7 +54,7 @@ class CarriedReadings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
 class State(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A session's state between attempts, as in a recording's header.
 
-    The state of a game has its own key: `high_roller`, `three_card`, or `game` for other games.
+    The state of a game is under the game's key: `high_roller`, `three_card`, or `game` for other games.
     """
 
     table: Literal["open", "closed"] = "open"

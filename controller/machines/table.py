@@ -104,7 +104,7 @@ class TableMode:
             self._lock.fire("lock", switch.t, opened)
 
     def set_test_mode(self, on: bool) -> None:
-        """Switch test mode on or off. Raise InputRefused if it is already so."""
+        """Switch test mode on or off. Raise InputRefused if nothing would change."""
         self._test.fire("test_mode_on" if on else "test_mode_off")
 
     def allowed(self) -> Iterator[str]:

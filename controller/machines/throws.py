@@ -85,7 +85,7 @@ class Throws:
         self._basis = Basis(decided_at_us=0)
         self._known: Mapping[str, float] = learned or {}
         self.learned: Mapping[str, float] = self._known
-        """The learned wall properties. After the judgement of a throw, they include its results."""
+        """The learned wall properties, which are updated when a throw is judged."""
         self._down: dict[int, DieRest | DieOffTable] = {}
         self._moving: dict[int, list[DieAt]] = {1: [], 2: []}
         self._rejected_us = -OTHER_DIE_US - 1

@@ -102,7 +102,7 @@ class RollCorrected(Data, frozen=True, kw_only=True):
 
 
 class SpinCalled(Data, frozen=True, kw_only=True):
-    """A valid spin: the pocket in which the ball rests, and the revolutions that the ball is proved to make.
+    """A valid spin: the pocket in which the ball rests, and the number of revolutions proved.
 
     `dropped_us` is the time at which the ball left the track, if detected. Only staff and settlement receive
     it.
@@ -272,7 +272,7 @@ class PlayerEliminated(Data, frozen=True, kw_only=True):
 
 
 class RollDeclined(Data, frozen=True, kw_only=True):
-    """A skip of one of the rolls that the player's matching cards allow (!H-17)."""
+    """A player skips one of the rolls that the player's matching cards allow (!H-17)."""
 
     game: int
     player: Seat

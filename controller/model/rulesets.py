@@ -114,7 +114,7 @@ class ThrowRules:
     warnings: Annotated[int, Ge(0)] = 0
     """With `missed_wall: warn`, the number of warnings to a shooter before a throw without a hit is void."""
     objects: Literal["ignore", "cards_only"] = "ignore"
-    """How contact with objects on the table is treated.
+    """The treatment of contact with objects on the table.
 
     It is never a cause (`ignore`, C34-INV-3), or is allowed only with cards (`cards_only`, H-LEGAL-3).
     """

@@ -21,7 +21,7 @@ Setting = float | tuple[float, ...] | tuple[tuple[float, ...], ...] | Mapping[st
 
 
 LOCAL_HOSTS = frozenset({"localhost", "127.0.0.1", "::1"})
-"""The names of this machine as a broker's host. Such a broker needs no TLS."""
+"""The host names of a broker on this machine. Such a broker needs no TLS."""
 PUBLIC_KEY = re.compile(r"[0-9a-f]{64}")
 """An Ed25519 public key in hexadecimal digits."""
 TABLE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
@@ -75,14 +75,14 @@ class EmbeddedSettings:
     api_port: Port | None = None
     """The port of the HTTP API on this machine. Without it, there is no API and no bets can be made."""
     word_wait_s: Seconds = 0.6
-    """The time for which a bet waits for the table's statement that betting is open. It is then refused."""
+    """The time for which a bet waits for the table's statement that betting is open."""
     malfunction: Literal["stand", "refund"] = "stand"
     """The treatment of the bets of a No Roll or No Spin that the equipment caused."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PublishSettings:
-    """Where outcomes are sent, and how long play continues without acknowledgement."""
+    """The destination of outcomes, and the limits of play without acknowledgement."""
 
     to: PublishRoute | None = None
     """The settlement engine: one in this process, behind a broker, or polling the control socket.
@@ -109,7 +109,7 @@ class PublishSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetentionSettings:
-    """How long the journal keeps contents that its chain does not need. The default is forever."""
+    """How long the journal keeps contents that the chain does not need. The default is forever."""
 
     evidence_days: Annotated[int, Ge(90)] | None = None
     """Days to keep the readings behind each outcome.

@@ -104,7 +104,7 @@ class TableFile:
     switches: Mapping[str, OnOpen] = field(default_factory=dict)
     """The effect of each switch when it opens. By default, `door` and `tamper` lock the table."""
     publish: PublishSettings = field(default_factory=PublishSettings)
-    """Where outcomes are sent, and how long play continues without acknowledgement."""
+    """The destination of outcomes, and the limits of play without acknowledgement."""
     retention: RetentionSettings = field(default_factory=RetentionSettings)
     """How long the journal keeps the readings behind outcomes, and the contents of outcomes."""
 

@@ -202,7 +202,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """The results of the arithmetic on a pay table."""
+    """The edges, chances and findings of a pay table."""
 
     ruleset: str
     title: str

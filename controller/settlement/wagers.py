@@ -17,7 +17,7 @@ class LoadPayTable(Protocol):
     """Loads a rule set's pay table from its file."""
 
     def __call__(self, shape: type[T], /) -> T:
-        """Return the pay table as this type. Raises SettingsError, which lists every mistake in the file."""
+        """Return the pay table as this type. Raise SettingsError, which lists all mistakes in the file."""
 
 
 class Differing(NamedTuple):
@@ -129,7 +129,7 @@ class Wagers:
     report: Callable[[RuleSet, LoadPayTable], Report]
     """Returns the exact edges of the game's pay table. Raises SettingsError."""
     requests_of: Callable[[Outcome], list[RawRequest]]
-    """Returns the requests to the book for an outcome. A correction returns the corrected requests."""
+    """Returns the book requests that an outcome requires; for a correction, the corrected requests."""
     closed: Refusal
     """The refusal of bets while betting is closed."""
     settled_at: Callable[[Ended], Sequence[RawRequest] | None]

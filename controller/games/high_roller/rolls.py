@@ -67,7 +67,7 @@ def roller(state: HighRollerState) -> str:
 
 
 def dealer_rolls(state: HighRollerState, name: str) -> tuple[Notice, ...]:
-    """Return the notice that the dealer rolls for a player who has left (!H-19), if so."""
+    """Return a notice if the player has left and the dealer rolls for that seat (!H-19)."""
     if name not in state.gone:
         return ()
     seen = f"seat {name} has left; the dealer rolls for that seat"

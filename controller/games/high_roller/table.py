@@ -106,7 +106,7 @@ class HighRollerState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
     owed: dict[str, int] = {}
     asked: str | None = None
     missed: int = 0
-    """The number of cards that left the shoe undetected. If any, the player of the next card is unknown."""
+    """The number of undetected cards from the shoe. If it is not 0, the next card's player is unknown."""
     gone: tuple[str, ...] = ()
     bonus_take: int = 0
     thrower: str | None = None

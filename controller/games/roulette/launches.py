@@ -13,7 +13,7 @@ NO_BALL_US = 6_000_000
 
 
 class Launches:
-    """Detects the next launch, by a ball that runs in the track or drops from it."""
+    """Detects the next launch from the ball's run in the track or its drop."""
 
     def __init__(self, new_watch: Callable[[int], SpinWatch]) -> None:
         """Use `new_watch`, which returns a watch for a spin with its first pulse at the given time."""
@@ -73,7 +73,7 @@ class Launches:
         self._old_ball = OldBall(watch)
 
     def receive(self, reading: Reading) -> SpinWatch | None:
-        """Handle a reading, and return the watch of a spin that has begun, or None."""
+        """Handle a reading. Return the watch of the spin that it begins; None if it begins none."""
         old = self._old_ball
         if old is None:
             return self._check(reading)

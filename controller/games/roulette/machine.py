@@ -126,7 +126,7 @@ ROULETTE_TABLE = MachineTable(
 )
 
 DECIDES = (BallOut, ForeignObject, PocketBall, WheelStatus)
-"""The kinds of reading that can decide a spin alone. A few missing pulses can't."""
+"""The kinds of reading that can each decide a spin, unlike single pulses of the beams or the index."""
 
 
 class Roulette(PlaysAttempts):
@@ -208,7 +208,7 @@ class Roulette(PlaysAttempts):
         return self.spins.would_launch(reading)
 
     def reject_attempt(self, reading: Reading) -> None:
-        """Handle a delayed reading from before the table was in play; return whether it begins a spin."""
+        """Do nothing. `begins_attempt` has already passed the reading to the spins."""
 
     def reject_late(self, reading: Reading) -> bool:
         """Handle a delayed reading from before the table was in play; return whether it may begin a spin."""
@@ -307,7 +307,7 @@ class Roulette(PlaysAttempts):
             self._machine.fire("no_more_bets")
 
     def no_more_bets(self, t: int, cause: str = "ball_speed") -> None:
-        """Close betting, because the ball is about to drop (R-SPIN-3) or a person must first rule."""
+        """Close betting, because the ball is about to drop (R-SPIN-3) or a person must rule first."""
         if self._bets_open:
             self._close_bets(t, cause)
 
@@ -354,7 +354,7 @@ class Roulette(PlaysAttempts):
         )
 
     def correct(self, result: Result[str], corrects: str, ruling: str, since: Sequence[Input]) -> Data:
-        """Apply a ruling in place of the call and return its data. Closed betting stays closed."""
+        """Apply a ruling in place of the call and return its data. If betting is closed, it stays closed."""
         del since
         self._stay_closed = not self._bets_open
         self._machine.fire("no_spin" if result.value is None else "number")

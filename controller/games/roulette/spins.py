@@ -45,10 +45,10 @@ RUNS_UNTIL_US = 3_000_000
 """After this time without a pulse, the ball may be at rest and a person may enter its number."""
 
 _SHORTER = 0.8
-"""The give-up time is set again if a rotor turn is shorter than this fraction of the turn it is based on.
+"""If a rotor turn is shorter than this fraction of an earlier turn, the give-up time is set again.
 
-An untouched rotor does not speed up. A shorter turn means that index passes had been missed or that somebody
-pushed the rotor.
+The earlier turn is the one from which the give-up time was computed. An untouched rotor does not speed up. A
+shorter turn means that index passes had been missed or that somebody pushed the rotor.
 """
 _POSTPONES = (BallDrop, PocketBall, DeviceDown)
 """Readings that change the give-up time of a spin."""

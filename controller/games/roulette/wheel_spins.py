@@ -34,7 +34,7 @@ class WheelGame(Results[str], Protocol):
         """Whether betting is open."""
 
     def no_more_bets(self, t: int, cause: str = "ball_speed") -> None:
-        """Close betting, because the ball is about to drop or a person must first rule."""
+        """Close betting, because the ball is about to drop or a person must rule first."""
 
     def dropped(self, t: int) -> None:
         """Handle the ball's drop from the track."""
@@ -296,7 +296,7 @@ class SmartSpins(WheelSpins):
         self.attempts.judged(t, verdict)
 
     def _close(self, game: SmartWheelGame, t: int) -> None:
-        """Close betting if it is still open, because the ball has dropped or a person must first rule."""
+        """Close betting if it is still open, because the ball has dropped or a person must rule first."""
         if self._dropped:
             return
         closed_us = self._closed_by_us(t)

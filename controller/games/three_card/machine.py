@@ -292,7 +292,7 @@ class ThreeCard(PlaysAttempts):
             self._close_bets(t, "first_card")
 
     def note_late(self, t: int) -> None:
-        """Close betting as of `t`, when a card with a delayed report left the shoe (T-DEAL-2).
+        """Close betting as of `t`, the time of a card with a delayed report (T-DEAL-2).
 
         If betting closed after `t`, it closes again as of `t`, and bets made in between are returned. A card
         from before betting opened has no effect.
@@ -352,7 +352,7 @@ class ThreeCard(PlaysAttempts):
         return DealReview(deal=result.number, reasons=result.reasons, notices=result.notices)
 
     def correct(self, result: Result[Dealt], corrects: str, ruling: str, since: Sequence[Input]) -> Data:
-        """Apply a ruling in place of the call and return its data. Closed betting stays closed."""
+        """Apply a ruling in place of the call and return its data. If betting is closed, it stays closed."""
         del since
         self._stay_closed = not self._bets_open
         corrected = DealCorrected(

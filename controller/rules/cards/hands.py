@@ -15,7 +15,7 @@ SUITS = "cdhs"
 ACE = 14
 """The rank of the ace as the highest card. The ace is low in the straight 3-2-A."""
 QUEEN = 12
-"""The lowest rank of a high card with which the dealer qualifies."""
+"""The lowest high card with which the dealer qualifies."""
 
 
 class Card(NamedTuple):
@@ -140,7 +140,7 @@ def row(hand: Strength) -> Row | None:
 
 
 def compare(held: Strength, dealer: Strength, equal: Literal["push", "dealer_wins"] = "push") -> Meeting:
-    """Compare a hand with the dealer's (T-RES-2..4). Equal hands push or, by `equal`, lose (!T-3)."""
+    """Compare a hand with the dealer's (T-RES-2..4). `equal` decides equal hands (!T-3)."""
     if not dealer.qualifies:
         return "dealer_does_not_play"
     if held == dealer:

@@ -60,7 +60,7 @@ _RANKS = {str(rank): rank for rank in range(2, 13)} | {"T": 10, "J": 11, "Q": 12
 CARDS_PER_RANK = 4
 """The number of cards of one rank in a deck (H-EQ-1)."""
 CARDS_PER_DECK = 11 * CARDS_PER_RANK
-"""A deck has four cards of each rank from 2 to Queen (H-EQ-1)."""
+"""The number of cards in a deck, with four of each rank from 2 to Queen (H-EQ-1)."""
 
 
 def rank_of(text: str) -> int | None:
@@ -120,9 +120,9 @@ class RollOff(msgspec.Struct, frozen=True):
     """The roll-off of the players who matched.
 
     Each player has one roll for each matching card, and the highest roll wins. `turns` are the cards of the
-    remaining rolls. Players tied for the highest roll roll again in the same order: once each, for the card
-    of the best roll, or with `per_card`, once for each of their cards. Equal best rolls of one player are not
-    a tie (!H-3). `tied` is true while the remaining rolls break a tie.
+    remaining rolls. Players who tie for the highest total roll again in the same order: once each, for the
+    card of the best roll, or with `per_card`, once for each of their cards. Equal best rolls of one player
+    are not a tie (!H-3). `tied` is true while the remaining rolls break a tie.
     """
 
     turns: tuple[BoughtCard, ...]

@@ -86,7 +86,7 @@ def _net(ending: Ending) -> Fraction:
 
 
 def sharp_shooter_chances(table: CrapsPayTable) -> dict[int, Fraction]:
-    """Return the chance of each number of points in a hand. The last chance includes all larger numbers."""
+    """Return the chance of each number of points in a hand. The last entry also covers higher numbers."""
     if table.sharp_shooter is None:
         return {}
     top = max(table.sharp_shooter.pays)
@@ -145,7 +145,7 @@ def _printed_chances(table: CrapsPayTable) -> Iterator[Chance]:
 
 
 def _full_lay(table: CrapsPayTable, edges: Iterable[Edge]) -> Iterator[Finding]:
-    """Yield a finding for each Don't bet on which lay odds on some numbers favour the player (!34-3)."""
+    """Yield a finding for each Don't bet whose lay odds on some numbers favour the player (!34-3)."""
     multiple, edge_of = table.settings.odds_multiple.value, {row.wager: row.edge for row in edges}
     for wager, odds in table.odds.items():
         flat = FLAT_OF[wager]

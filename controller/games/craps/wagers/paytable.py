@@ -41,7 +41,7 @@ class LineBet:
     """Pass, Don't Pass, Come or Don't Come: the payout, and the ids of the rules."""
 
     made: str
-    """The rule on making the bet."""
+    """The rule for making the bet."""
     pay: Pays
     natural: str
     """The rule for 7 or 11 on the bet's first roll."""
@@ -50,11 +50,11 @@ class LineBet:
     number_first: str
     seven_first: str
     bar_12: str = ""
-    """The rule for 12 on the first roll of a Don't bet, which is then a push."""
+    """The rule for 12 on the first roll of a Don't bet, which is a push."""
     lowered: str
-    """The rule on reducing or removing the bet."""
+    """The rule for reducing or removing the bet."""
     raised: str
-    """The rule on increasing the bet."""
+    """The rule for increasing the bet."""
     off: str
     """The rule that forbids calling the bet off."""
 
@@ -123,12 +123,12 @@ class Hop:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SharpShooter:
-    """A wager on the points that one shooter makes. The row with the most points includes larger numbers."""
+    """A wager on the points that one shooter makes. The last row also covers higher numbers."""
 
     rule: str
-    """The rule on making the bet."""
+    """The rule for making the bet."""
     result: str
-    """The rule on deciding the bet."""
+    """The rule for deciding the bet."""
     pays: Mapping[int, Pays]
     printed_chances: Mapping[int, str] = field(default_factory=dict)
     """The printed chance of each number of points. The entry below the first row includes fewer points."""
@@ -220,7 +220,10 @@ class CrapsSettings:
     max_win_cents: Limit
     """The maximum win of one bet in one decision."""
     odds_multiple: Limit
-    """The maximum odds as a multiple of the flat bet: the stake of odds taken, the win of odds laid."""
+    """The maximum odds as a multiple of the flat bet.
+
+    The limit applies to the stake of odds taken and to the win of odds laid.
+    """
     no_lay_on: Numbers
     minimum_per_unit: Wagers
     """The combined bets in which every unit must be at least the table minimum."""
@@ -265,9 +268,9 @@ class CrapsPayTable:
     hop: Hop | None = None
     sharp_shooter: SharpShooter | None = None
     offered_by: str
-    """The rule that refuses unknown wagers that are not in `not_offered`."""
+    """The rule by which a wager is refused if it is neither offered nor in `not_offered`."""
     not_offered: Mapping[str, str] = field(default_factory=dict)
-    """The rule that refuses each wager that the document does not allow."""
+    """The rule by which each wager is refused that the document does not allow."""
     printed_edges: Mapping[str, str] = field(default_factory=dict)
     """The house edges printed in the document, in per cent, by row name in the edge report."""
     settings: CrapsSettings

@@ -51,7 +51,7 @@ class Dice:
             self.point = thrown.total
 
     def is_same_shooter(self, player: str | None) -> bool:
-        """Return whether this player is the current hand's shooter, perhaps named after its first roll."""
+        """Return whether this player is the current hand's shooter, even if named after the first roll."""
         if player is None:
             return False
         return player == self.shooter or (self.shooter is None and self.rolls > 0)
@@ -60,7 +60,7 @@ class Dice:
         """Pass the dice to a player, or to a shooter who is not named yet (None). The point stays.
 
         A seven-out or a pass of the dice ends a hand. A name that arrives during a hand, or twice, does not
-        begin a new one (CV1-SHARP-2). A new shooter ends a run-out (C34-CONT-4).
+        begin a new hand (CV1-SHARP-2). A new shooter ends a run-out (C34-CONT-4).
         """
         if not self.is_same_shooter(player):
             self.new_hand(player)
@@ -214,7 +214,7 @@ class Bets:
 
     @property
     def remembers(self) -> bool:
-        """Whether there are undecided lowered bets, which a new book would not know."""
+        """Whether there are undecided lowered bets, which a new book would lack."""
         return bool(self._lowered)
 
     def next_roll(self, total: int) -> None:

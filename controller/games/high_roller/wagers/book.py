@@ -433,7 +433,7 @@ SHARED_FIGURES = (
 
 
 def requests_of(outcome: Outcome) -> list[RawRequest]:
-    """Return the requests to the book for an outcome, in order."""
+    """Return the book requests that an outcome requires, in order."""
     match outcome.data:
         case GameStarted() as started:
             return [

@@ -245,7 +245,7 @@ class RouletteBook(Book):
 
 
 def requests_of(outcome: Outcome) -> list[RawRequest]:
-    """Return the requests to the book for an outcome, in order."""
+    """Return the book requests that an outcome requires, in order."""
     match outcome.data:
         case SpinCalled(number=number) | SpinCorrected(number=str() as number):
             return [{"do": "spin", "number": number}]

@@ -101,7 +101,7 @@ class ThreeCardBook(Book):
         self._limits = dict(table.settings.limits_cents)
         self._positions: dict[str, dict[str, Stake]] = {}
         self._players: dict[str, str] = {}
-        """The player on each position whose player is known."""
+        """The known players, by position."""
         self._order: list[Stake] = []
         self._ids: set[str] = set()
         self._closed = False
@@ -273,7 +273,7 @@ class ThreeCardBook(Book):
         return lines
 
     def _undealt(self, dealt: Container[str]) -> list[AnswerLine]:
-        """Remove the wagers on positions that were not dealt in, and return the lines that return them."""
+        """Remove the wagers on positions that were not dealt in, and return the lines that hand them back."""
         outside = [seat for seat in self._positions if seat not in dealt]
         gone = [stake for seat in outside for stake in self._positions.pop(seat).values()]
         self._order = [stake for stake in self._order if stake not in gone]
@@ -313,7 +313,7 @@ def _left_to_right(seat: str) -> tuple[bool, int, str]:
 
 
 def requests_of(outcome: Outcome) -> list[RawRequest]:
-    """Return the requests to the book for an outcome, in order."""
+    """Return the book requests that an outcome requires, in order."""
     match outcome.data:
         case DealCalled() as deal:
             return [_dealt(deal.hands, deal.dealer, deal.folds)]

@@ -57,7 +57,7 @@ class BestPlay(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Showdown:
-    """A player's hand, and the numbers of dealer's hands, out of 18,424, with each result against it.
+    """A player's hand, and the number of the dealer's 18,424 possible hands with each result.
 
     `higher`, `equal` and `lower` count only the dealer's hands that qualify.
     """

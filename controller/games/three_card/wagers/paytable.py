@@ -180,11 +180,11 @@ class Stake(NamedTuple):
     cents: int
 
     def lose(self, reason: str) -> Decided:
-        """Return the decision of a lost stake."""
+        """Return the decision for a lost stake."""
         return Decided(self.id, self.wager, "lose", self.cents, 0, 0, reason)
 
     def back(self, status: Literal["push", "void"], reason: str) -> Decided:
-        """Return the decision of a returned stake."""
+        """Return the decision for a returned stake."""
         return Decided(self.id, self.wager, status, self.cents, 0, self.cents, reason)
 
 
