@@ -22,13 +22,13 @@ from controller.technician.drawing import Exhibit
 
 _ID = re.compile(r".+/\d+/\d+")
 ATTEMPT_HELP = (
-    "an outcome's id or an attempt's number in the journal, or a recorded log, with #n for the throw, spin or"
-    " deal that `tablectl replay` numbers n; default: the last one"
+    "an outcome's id, an attempt's number in the journal, or a recorded log, with #n for the attempt that"
+    " `tablectl replay` shows as #n (default: the last attempt)"
 )
 
 
 class AttemptRef(NamedTuple):
-    """The attempt that a person named: a log (None: the journal), and its number (None: the last)."""
+    """A requested attempt. `log` is None for the journal, `number` is None for the last attempt."""
 
     log: str | None
     number: int | None = None
@@ -42,7 +42,7 @@ class AttemptRef(NamedTuple):
 
 
 def add_attempt(parser: argparse.ArgumentParser) -> None:
-    """Declare the attempt, by default the last one."""
+    """Declare the attempt's name and its options."""
     parser.add_argument("which", nargs="?", metavar="ID|LOG[#n]", help=ATTEMPT_HELP)
     add_attempt_options(parser)
 
@@ -50,11 +50,11 @@ def add_attempt(parser: argparse.ArgumentParser) -> None:
 def add_attempt_options(parser: argparse.ArgumentParser) -> None:
     """Declare `--journal`, `--socket` and `--rules`."""
     add_journal_options(parser)
-    parser.add_argument("--rules", metavar="NAME", help="judge a log by this rule set instead of its own")
+    parser.add_argument("--rules", metavar="NAME", help="judge a log by this rule set instead of the log's")
 
 
 def parse_attempt(text: str | None) -> AttemptRef:
-    """Parse the name of an attempt; the name of an existing file is taken as a log."""
+    """Parse an attempt's name; the path of an existing file names a log."""
     if text is None:
         return AttemptRef(None)
     if Path(text).exists():
@@ -71,8 +71,8 @@ def load_log_exhibit(which: AttemptRef, rules: str | None) -> Exhibit:
     """Replay a log and return one of its attempts.
 
     Raises:
-        LogError: the log is bad, or has no such attempt.
-        SettingsError: there is no such rule set.
+        LogError: the log can't be used, or lacks the attempt.
+        SettingsError: the rule set does not exist.
     """
     assert which.log is not None
     with open_log(which.log) as log:
@@ -83,7 +83,7 @@ def load_log_exhibit(which: AttemptRef, rules: str | None) -> Exhibit:
 
 
 def find_exhibit(effects: Iterable[Effect], setup: Setup, which: AttemptRef) -> Exhibit:
-    """Return one attempt from a replay; raises LogError if the replay does not contain it."""
+    """Return one attempt from a replay; raises LogError if the replay lacks the attempt."""
     found: Exhibit | None = None
     closed: Outcome | None = None
     numbers: list[int] = []
@@ -105,22 +105,22 @@ def find_exhibit(effects: Iterable[Effect], setup: Setup, which: AttemptRef) -> 
         kinds = "throws, spins or deals"
         present = f"{kinds} with numbers {min(numbers)} to {max(numbers)}" if numbers else f"no {kinds}"
         wanted = "one that was called or voided" if which.number is None else f"number {which.number}"
-        raise LogError(str(which), present, wanted, "use #n to name one that the log contains")
+        raise LogError(str(which), present, wanted, "name one of the log's attempts with #n")
     return found
 
 
 def decided_at(exhibit: Exhibit) -> str:
-    """Return when the attempt was decided: the wall time if it is known, else the log's own time."""
+    """Return the time of the decision: the wall-clock time or, for a log without one, the log's time."""
     return f"at {log_clock(exhibit.last.t) if exhibit.wall_us is None else wall_date(exhibit.wall_us)}"
 
 
 def exhibit_stamp(exhibit: Exhibit) -> Stamp:
-    """Return the Stamp that formats the times of an attempt."""
+    """Return the function that formats the times of an attempt."""
     return log_clock if exhibit.wall_us is None else wall_stamp(exhibit.wall_us, exhibit.last.t)
 
 
 class DiePictures(NamedTuple):
-    """The pictures that a reading names, or None and the reason why they can't be shown."""
+    """A die's pictures; if they can't be shown, `pictures` is None and `why` is the reason."""
 
     reading: DieRest | DieLost
     sha256: str
@@ -129,7 +129,7 @@ class DiePictures(NamedTuple):
 
 
 def add_pictures(parser: argparse.ArgumentParser) -> None:
-    """Declare `--evidence` and `--extract`: where a camera's pictures are, and where to copy them."""
+    """Declare `--evidence` and `--extract`."""
     parser.add_argument(
         "--evidence",
         type=Path,
@@ -154,7 +154,7 @@ def find_pictures(readings: Iterable[Reading], folder: Folder) -> Iterator[DiePi
 
 
 def pictures_line(one: DiePictures, folder: Folder) -> str:
-    """Return a line that describes a die's pictures, or says why there are none."""
+    """Return a one-line description of a die's pictures, or the reason for their absence."""
     what = "came to rest" if isinstance(one.reading, DieRest) else "was lost"
     head = f"die {one.reading.die} {what} at {one.reading.t / 1e6:.3f} s: "
     if one.pictures is None:
@@ -181,7 +181,7 @@ def pictures_json(one: DiePictures) -> dict[str, object]:
 
 
 def extract_pictures(found: Iterable[DiePictures], into: Path) -> bool:
-    """Write all pictures to a folder; return False, with a message, if they can't be written."""
+    """Write all pictures to a folder; after a write error, print a message and return False."""
     written = 0
     path = into
     try:

@@ -1,4 +1,4 @@
-"""`tablectl test`, `calibrate` and `doctor` for a technician at a touch screen."""
+"""The technician's tests, calibrations and checks on a touch screen."""
 
 import argparse
 import io
@@ -38,7 +38,7 @@ _KNOCKS, _SPINS, _THROWS = 3, 3, 2 * MIN_THROWS
 
 
 class _PageGuide(Guide):
-    """A guide whose requests are shown on a screen and answered by touch."""
+    """A guide that shows requests on a screen and receives the answers by touch."""
 
     def __init__(self, link: TestLink, job: "_Job") -> None:
         super().__init__(link, STEP_TIMEOUT_S, quietly=False)
@@ -51,7 +51,7 @@ class _PageGuide(Guide):
         self._job.say(PageLine("plain", text))
 
     def found(self, finding: SensorFinding) -> None:
-        """Add a finding to the page, and what to do about it."""
+        """Add a finding and its next step to the page."""
         self._job.say(PageLine(finding.status, f"{finding.sensor.replace('_', ' ')}: {finding.says}"))
         if finding.next_step:
             self._job.say(PageLine("next", finding.next_step))
@@ -61,20 +61,20 @@ class _PageGuide(Guide):
         self._job.ask(what, _STEP)
 
     def prompt(self, question: str) -> None:
-        """Show a question that is answered by one of two keys."""
+        """Show a question and its two keys."""
         lamps = WORD in question
         words = question.partition(": type the word")[0] if lamps else question.partition(" (y")[0]
         self._job.ask(words, _LAMPS if lamps else _QUESTION)
 
     def perform(self, step: Step, dev: str) -> Ending:
-        """Ask for a step; remove the request once the step is done."""
+        """Request a step, and remove the request when the step ends."""
         try:
             return super().perform(step, dev)
         finally:
             self._job.ask("", ())
 
     def answer(self, question: str) -> str:
-        """Return the answer to a question; remove the question once it is answered."""
+        """Return the answer to a question, and remove the question."""
         try:
             return super().answer(question)
         finally:
@@ -82,7 +82,7 @@ class _PageGuide(Guide):
 
 
 class _Job:
-    """One test or calibration, which runs in its own thread."""
+    """A test or calibration that runs in a separate thread."""
 
     def __init__(self, socket: str, does: Does, device: str, token: str) -> None:
         self.title = f"{_NAMES[does]} of {device}"
@@ -108,19 +108,19 @@ class _Job:
         self._lines.append(line)
 
     def ask(self, words: str, answers: Sequence[Answer]) -> None:
-        """Show a request or a question and its keys; remove it if `words` is empty."""
+        """Show a request or a question with its keys; an empty `words` removes the previous one."""
         self.asks, self.answers = words, answers
         if words:
             self.say(PageLine("ask", words))
 
     def answer(self, given: Answer) -> None:
-        """Enter an answer, as if typed."""
+        """Send an answer to the test's keyboard input."""
         with self._lock:
             if not self.over:
                 os.write(self._writes, _TYPED[given].encode())
 
     def stop(self) -> None:
-        """Stop the job by closing its connection, which ends the table's test mode."""
+        """Close the job's connection, which ends the table's test mode."""
         self._stopped = True
         if self._link is not None:
             self._link.hang_up()
@@ -167,12 +167,12 @@ class _Job:
 
 
 def begin(socket: str, does: Does, device: str, token: str) -> GuidedWork:
-    """Begin a test or a calibration at the table of this socket, for the token's technician."""
+    """Start a test or a calibration for the technician whom the token identifies."""
     return _Job(socket, does, device, token)
 
 
 def doctor(socket: str) -> Sequence[CheckResult]:
-    """Check what a screen's process can see of the machine and the table: no ports, no private folders."""
+    """Check the machine and the table, except ports and private folders, which a screen can't access."""
     status, why = command.status_at(socket)
     name = command.TABLE if Path(command.TABLE).exists() else None
     settings, loaded = (None, []) if name is None else table_checks.load(name)

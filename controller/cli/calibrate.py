@@ -1,4 +1,4 @@
-"""`tablectl calibrate`: calibrate a camera, a wall sensor or a wheel; write the result to a table's file."""
+"""`tablectl calibrate`: calibrate a camera, a wall sensor or a wheel, and write the table's file."""
 
 import argparse
 import difflib
@@ -46,15 +46,16 @@ from drivers.node.device import NodeSettings
 from drivers.registry import DEVICE_MODULES, device_type
 
 ROUGH_MM = 400.0
-"""A die seen farther than this from its place was laid elsewhere, even if the calibration is only rough."""
+"""Maximum deviation of a die from the requested place, in mm along x or y, under a rough calibration. With a
+larger deviation, the die lies elsewhere."""
 
 
 class RequestError(ValueError):
-    """A request that does not fit this table; the message says what was found and what was expected."""
+    """A request that this table can't satisfy."""
 
 
 class Job(NamedTuple):
-    """A calibration's arguments, its table, and the source of its readings: a guide or a recording."""
+    """A calibration's arguments and table, and the source of its readings: a guide or a recording."""
 
     arguments: argparse.Namespace
     settings: TableSettings
@@ -84,7 +85,7 @@ class Job(NamedTuple):
 
 
 class _RecordedStep:
-    """A test step that also keeps its readings."""
+    """A test step that also stores its readings."""
 
     def __init__(self, step: Step) -> None:
         self.readings: list[AnyReading] = []
@@ -110,8 +111,8 @@ def camera(job: Job) -> Calibrated:
         if len(seen) != len(places):
             names = ", ".join(places)
             raise UnfitError(
-                f"found {len(seen)} dice laid one after the other, expected {len(places)}: {names};"
-                " with --points, name the places where dice were laid, in order"
+                f"found {len(seen)} dice laid one at a time, expected {len(places)} ({names});"
+                " list the places used, in order, with --points"
             )
         points = dict(zip(places, seen, strict=True))
     else:
@@ -121,13 +122,13 @@ def camera(job: Job) -> Calibrated:
 
 
 def _plane(name: str, device: DeclaredDevice) -> Homography | None:
-    """Return the current calibration, which maps readings back to the image; None without one."""
+    """Return the current calibration, or None if the camera has none."""
     settings = device.settings
     if not isinstance(settings, CalibratedSettings):
         cameras = one_of([type_ for type_ in DEVICE_MODULES if device_type(type_).calibrated_camera])
         raise RequestError(
-            f"{name}: found a device of type {device.type or 'none'}, expected {cameras}:"
-            " any other camera reports millimetres itself and is calibrated by its own program"
+            f"{name}: found a device of type {device.type or 'none'}, expected {cameras};"
+            " calibrate any other camera with the manufacturer's program"
         )
     return fit_rows(settings.calibration, settings.error_mm) if settings.calibration else None
 
@@ -136,8 +137,8 @@ def _image(plane: Homography | None, place: Point) -> Point:
     seen = place if plane is None else plane.to_image(*place)
     if seen is None:
         raise UnfitError(
-            f"found a die at {place[0]:.0f}, {place[1]:.0f} mm, where the current calibration has no image;"
-            " lay the die at the place requested"
+            f"found a die at {place[0]:.0f}, {place[1]:.0f} mm, which the current calibration can't map to"
+            " the image; lay the die at the requested place"
         )
     return seen
 
@@ -210,7 +211,7 @@ def walls(job: Job) -> Calibrated:
 
 
 def _record_noise(guide: Guide, name: str, wall: Wall, count: int) -> tuple[list[float], list[float]]:
-    ask = "keep your hands off the table: the sensor is listening to the room"
+    ask = "keep your hands off the table while the sensor measures the background noise"
     quiet = ListenToWall(name, wall, f"quiet_{wall}", ask)
     guide.perform(quiet, name)
     peaks: list[float] = []
@@ -223,7 +224,7 @@ def _record_noise(guide: Guide, name: str, wall: Wall, count: int) -> tuple[list
 
 
 def _threshold(name: str, settings: TableSettings) -> tuple[KeyPath, float]:
-    """Return the key and the value of the sensor's threshold: its node's, or that of a board's channel."""
+    """Return the key and the value of the sensor's threshold, from its node or from a board's channel."""
     for speaker, device in settings.devices.items():
         board = device.settings
         if not isinstance(board, NodeSettings):
@@ -234,7 +235,7 @@ def _threshold(name: str, settings: TableSettings) -> tuple[KeyPath, float]:
         if speaker == name and not board.channels:
             return ("devices", name, "least_peak"), board.least_peak
     raise RequestError(
-        f"{name}: no sensor node reads this sensor; choose one on a node, because only nodes have thresholds"
+        f"{name}: is not on a sensor node; choose a sensor on a node, because only nodes have thresholds"
     )
 
 
@@ -245,9 +246,7 @@ def wheel(job: Job) -> Calibrated:
     """Calibrate a wheel; raises RequestError or UnfitError."""
     device, wheel_ = job.device(), job.settings.wheel
     if wheel_ is None or "ball_beam" not in device.reads:
-        raise RequestError(
-            f"{job.name}: has no `ball_beam` in its `reads`; choose a wheel with its own sensors"
-        )
+        raise RequestError(f"{job.name}: has no `ball_beam` in its `reads`; choose a wheel with beam sensors")
     number = job.arguments.pocket
     if number is not None and number not in wheel_.pockets_clockwise:
         known = ", ".join(wheel_.pockets_clockwise)
@@ -268,7 +267,7 @@ def wheel(job: Job) -> Calibrated:
     )
 
 
-NEXT = "restart the controller, which reads the file when it starts, then run `tablectl approve identity`"
+NEXT = "restart the controller to load the file, then run `tablectl approve identity`"
 
 
 class CalibrationResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -280,17 +279,17 @@ class CalibrationResult(msgspec.Struct, frozen=True, kw_only=True):
     diff: str
     written: bool
     kept: str | None = None
-    """The path of the copy of the old file."""
+    """The path of the old file's copy."""
     next: str = ""
 
 
 def show_and_write(
     path: Path, found: Calibrated, arguments: argparse.Namespace, guide: Guide | None
 ) -> CalibrationResult:
-    """Show the report and the changes; write them with `--write` or if a person agrees.
+    """Show the report and the diff; write the changes with `--write` or after a person's confirmation.
 
     Raises:
-        EditError, SettingsError: the file can't be changed in this way; nothing is written.
+        EditError, SettingsError: the file can't take the new values; nothing is written.
         OSError: the file can't be read or written.
     """
     before = path.read_bytes()
@@ -302,7 +301,7 @@ def show_and_write(
     )
     show = _print if guide is None else guide.show
     if not arguments.json:
-        for line in (*found.report, "", *(diff.splitlines() or ["nothing changes"])):
+        for line in (*found.report, "", *(diff.splitlines() or ["no changes"])):
             show(printable(line))
     plain = CalibrationResult(
         file=str(path), figures=dict(found.figures), report=found.report, diff=diff, written=False
@@ -355,7 +354,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         _add_command(commands, "walls", "set the threshold of a wall sensor, from throws, noise and knocks")
     )
     _add_wheel(
-        _add_command(commands, "wheel", "measure beam angles, drop speed and index of a wheel, from spins")
+        _add_command(commands, "wheel", "measure a wheel's beam angles, drop speed and index, from spins")
     )
 
 
@@ -379,8 +378,8 @@ def _add_camera(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--points",
         metavar="NAME,...",
-        help="the places where dice are laid, in order: left-front, left-back, middle-front, middle-back,"
-        " right-front, right-back (default: all six); the die is pushed into the corner or, in the middle,"
+        help="the places of the dice, in order, from left-front, left-back, middle-front, middle-back,"
+        " right-front, right-back (default: all six); push each die into its corner or, in the middle,"
         " against the rail",
     )
     parser.add_argument(
@@ -416,13 +415,13 @@ def _add_wheel(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--pocket",
         metavar="NUMBER",
-        help="the pocket in which the ball lies while the index is measured (default: the wheel's first; with"
-        " --log, the index is measured only with this option, and the ball must lie there throughout)",
+        help="the pocket that holds the ball while the index is measured (default: the wheel's first pocket;"
+        " with --log, the index is measured only with this option, and the ball must stay in the pocket)",
     )
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Calibrate; return 1 for unfit readings or a refusal, 2 for bad input, 3 without a controller."""
+    """Calibrate; return 1 for unsuitable readings or a refusal, 2 for bad input, 3 without a controller."""
     try:
         result = _calibrated(arguments)
     except RefusedError as error:
@@ -448,16 +447,14 @@ def _calibrated(arguments: argparse.Namespace) -> CalibrationResult:
     calibrate = _CALIBRATIONS[arguments.what]
     if arguments.log is not None:
         if arguments.table is None:
-            raise RequestError("--log: also needs --table, the table whose file is to be changed")
+            raise RequestError("--log: also needs --table, which names the table whose file is changed")
         with open_log(arguments.log) as log:
             readings = list(log)
         path = config_file("tables", arguments.table)
         job = Job(arguments, load_table(str(path), kinds=Kinds()), None, readings)
         return show_and_write(path, calibrate(job), arguments, None)
     if arguments.table is not None:
-        raise RequestError(
-            "--table: also needs --log; without both options, the running table's file is changed"
-        )
+        raise RequestError("--table: also needs --log; omit both options to change the running table's file")
     with TestLink(arguments.socket, arguments.who) as link:
         return guided(arguments, Guide(link, arguments.timeout, quietly=arguments.json))
 

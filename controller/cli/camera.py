@@ -42,31 +42,33 @@ from drivers.vision.reading import Reading as PictureReading
 from drivers.vision.stills import reduction_for
 
 ALIVE_US = 500_000
-"""The interval of `alive` messages: the daemon reports a device that is silent for 1.5 s as a fault."""
+"""Interval between `alive` messages; after 1.5 s of silence, the daemon reports the device as failed."""
 RETRY_S = 2.0
 QUIET_FFMPEG = "-8"
 """FFmpeg's log level that suppresses even fatal errors."""
 SOURCE_LOST = "pulled"
 OTHER_SIZES = (0.55, 0.65, 0.75, 0.85, 1.15, 1.3, 1.5, 1.8)
-"""If too few dice are found, the given length of a die's edge is multiplied by each of these factors. A
-length that is wrong by a tenth still works, so the factors can be that far apart."""
+"""Factors by which the given length of a die's edge is multiplied if too few dice are found. The reader
+tolerates an error of a tenth, which determines the spacing."""
 MAX_OFFSET_MS = 60_000
-"""Maximum offset between two videos; videos that begin farther apart are unlikely to show the same throw."""
+"""Maximum offset between two videos; a larger offset suggests two different throws."""
 
 
 def encode_reading(reading: Reading) -> bytes:
-    """Return a reading as a line for the table's socket, without `dev`, which the table adds."""
+    """Encode a reading as a line for the table's socket, without `dev`, which the table adds."""
     fields = {name: value for name, value in msgspec.to_builtins(reading).items() if value is not None}
     fields.pop("dev", None)
     return json.dumps(fields).encode() + b"\n"
 
 
 def serve(cameras: Cameras, path: str, keep: Keep | None, *, reconnect: bool) -> None:
-    """Send readings to the daemon's socket; with `reconnect`, reconnect and reopen a source that ended.
+    """Send readings to the daemon's socket; with `reconnect`, retry a lost connection or an ended source.
 
-    `keep` receives the pictures that the readings name, and must not block. Without `reconnect`, raises
-    ConnectionError or FileNotFoundError if the socket can't be reached, and CameraInputError if a source
-    can't be used.
+    `keep` receives the pictures that the readings name, and must not block.
+
+    Raises:
+        ConnectionError, FileNotFoundError: without `reconnect`, the socket can't be reached.
+        CameraInputError: without `reconnect`, a source can't be used.
     """
     missing = False
     while True:
@@ -91,7 +93,7 @@ def _no_table_message(path: str, error: OSError) -> str:
 
 
 def _send(cameras: Cameras, table: socket.socket, keep: Keep | None, *, reconnect: bool) -> None:
-    """Send readings; if the source is gone, send the reason and `alive` messages until it is back."""
+    """Send readings; while the source is unavailable, send the reason and `alive` messages."""
     why = ""
     while True:
         gone, t_us = _send_frames(cameras, table, keep, back=bool(why))
@@ -113,7 +115,7 @@ def _send(cameras: Cameras, table: socket.socket, keep: Keep | None, *, reconnec
 def _send_frames(
     cameras: Cameras, table: socket.socket, keep: Keep | None, *, back: bool
 ) -> tuple[CameraInputError | None, int]:
-    """Send readings until a source ends; return the error if it can't be used, and the last frame's time."""
+    """Send readings until a source ends; return the source's error, if any, and the last frame's time."""
     watch = cameras.watch(keep)
     alive_us = 0
     t_us = _now_us()
@@ -203,10 +205,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="MS",
         type=real_number(-MAX_OFFSET_MS, MAX_OFFSET_MS, "milliseconds"),
         default=0.0,
-        help="how many milliseconds after the first video the second one begins (default: 0)",
+        help="the start of the second video, in milliseconds after the start of the first (default: 0)",
     )
     track.add_argument(
-        "--json", action="store_true", help="accepted for consistency: a log is always JSON Lines"
+        "--json", action="store_true", help="accepted for consistency; a log is always JSON Lines"
     )
     track.set_defaults(handler=_track)
     live = commands.add_parser(
@@ -227,7 +229,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command; return 2 if a picture, a video or a rig file can't be used."""
-    # The libraries' messages name no file; this command's messages do.
+    # The libraries' messages name no file, so they are suppressed.
     cv2.utils.logging.setLogLevel(cv2.utils.logging.LOG_LEVEL_SILENT)
     os.environ.setdefault("OPENCV_FFMPEG_LOGLEVEL", QUIET_FFMPEG)
     try:
@@ -239,7 +241,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _read(arguments: argparse.Namespace) -> int:
-    """Read pictures; return 1 if one was refused. Raises CameraInputError before any is read."""
+    """Read pictures; return 1 if one was refused. Raises CameraInputError."""
     pictures = [(path, load_picture(path)) for path in arguments.images]
     answers = [(path, _reading(picture, arguments.die_px, arguments.dice)) for path, picture in pictures]
     for path, reading in answers:
@@ -248,7 +250,7 @@ def _read(arguments: argparse.Namespace) -> int:
 
 
 def _reading(picture: Array, die_px: float, dice: int | None) -> PictureReading:
-    """Read a picture; if it shows too few dice, add the edge length at which all of them would be found."""
+    """Read a picture; if it shows too few dice, suggest an edge length that finds all of them."""
     reading = read_picture(picture, die_px, dice)
     if reading.refused is None or dice is None or len(reading.dice) >= dice or die_px < MIN_PX:
         return reading
@@ -260,7 +262,7 @@ def _reading(picture: Array, die_px: float, dice: int | None) -> PictureReading:
         f"with an edge of about {sum(fit) / len(fit):.0f} pixels instead of {die_px:g},"
         f" {dice} dice would be found"
     )
-    return replace(reading, refused=f"{reading.refused}; {found}: measure a die's edge in the picture")
+    return replace(reading, refused=f"{reading.refused}; {found}; measure a die's edge in the picture")
 
 
 def _track(arguments: argparse.Namespace) -> int:
@@ -295,7 +297,7 @@ def _track(arguments: argparse.Namespace) -> int:
                 log.write(reading)
                 if isinstance(reading, DieRest):
                     unread += reading.up is None
-                    # With two cameras, a die has the first camera's number.
+                    # A pair numbers the dice as the first camera does.
                     say(_rest_line(reading, followers[0].unread_reason(reading.die)))
                 elif isinstance(reading, DieLost):
                     say(f"{reading.t / 1e6:.3f} s: die {reading.die} lost from sight")
@@ -306,7 +308,7 @@ def _track(arguments: argparse.Namespace) -> int:
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    """Watch; with `--once`, return 3 if the daemon's socket can't be reached, otherwise keep trying."""
+    """Watch; with `--once`, return 3 if the daemon's socket can't be reached."""
     cameras = cameras_of(arguments.rig, arguments.beside)
     rig = load_rig(arguments.rig)
     if not rig.file.socket:

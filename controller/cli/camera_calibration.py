@@ -30,14 +30,15 @@ from drivers.vision.calibration import CalibrationError, Felt, TableCorner, meas
 from drivers.vision.rig import CaptureSettings, LensSettings, Rig, RigFile
 
 GOOD_MM = 2.0
-"""Errors below this are drawn in green: a tenth of a die, and less than the camera's error in flight."""
+"""Upper limit of errors drawn in green: a tenth of a die, and less than the camera's error in flight."""
 MIN_CAMERA_DISTANCE_MM = 300.0
-"""Closer together than this, two cameras 1.5 m above the felt err by 8 mm or more in a die's height."""
+"""Minimum horizontal distance between two cameras. Closer cameras, 1.5 m above the felt, measure a die's
+height with an error of 8 mm or more."""
 SETTLING_FRAMES = 10
-"""How many frames are skipped before a picture is taken, because a device's first frames may be dark."""
+"""Number of frames skipped before a picture, because a device's first frames may be dark."""
 PICTURE_NAMES = (".png", ".jpg", ".jpeg")
 ERROR_SCALE = 20
-"""The magnification of the drawn errors, so that 1 mm can be seen."""
+"""Magnification of the drawn errors, which makes 1 mm visible."""
 
 EXAMPLES = (
     "tablectl camera board board.pdf              # print it without scaling, cut along the line",
@@ -47,7 +48,7 @@ EXAMPLES = (
 
 
 class FlatView(NamedTuple):
-    """A picture of the board that lies flat on the felt in a corner of the table."""
+    """A picture of the board flat on the felt in a corner of the table."""
 
     corner: TableCorner
     path: Path
@@ -211,7 +212,7 @@ def _distance_mm(first: Rig, second: Rig) -> float:
 
 
 def _one_size(pictures: Sequence[tuple[Path, Array]], capture: CaptureSettings | None) -> tuple[int, int]:
-    """Return the common size of all pictures, which must be the frame size that the rig requests."""
+    """Return the size of all pictures; raises CameraInputError if a size differs or is not the rig's."""
     sizes = {path: (picture.shape[1], picture.shape[0]) for path, picture in pictures}
     (first, size), *others = sizes.items()
     for path, found in others:
@@ -229,7 +230,7 @@ def _one_size(pictures: Sequence[tuple[Path, Array]], capture: CaptureSettings |
 
 
 def _views(held: Sequence[tuple[Path, Array]], square_mm: float) -> tuple[list[BoardView], list[str]]:
-    """Return the views of the board, and the names of pictures in which it was not found."""
+    """Return the views of the board, and the paths of pictures without a visible board."""
     views, unseen = [], []
     for path, picture in held:
         view = find_board(picture, square_mm)
@@ -245,13 +246,13 @@ def _flat(at: FlatView, picture: Array, square_mm: float) -> BoardView:
     if view is None:
         raise CalibrationError(
             f"{at.path}: found fewer than {MIN_CORNERS} corners of the board's squares, expected the board"
-            f" flat in {at.corner}; turn the lamp so that it causes no glare, and show the whole board"
+            f" flat in {at.corner}; show the whole board, and move the lamp to avoid glare"
         )
     return view
 
 
 def _write(path: Path, rig: RigFile) -> str:
-    """Write the points and the lens to the rig's file; return the path of the copy of the old file."""
+    """Write the points and the lens to the rig's file; return the path of the backup."""
     values: dict[KeyPath, Setting] = {("points",): rig.points}
     if rig.lens is not None:
         values[("lens",)] = msgspec.structs.asdict(rig.lens)
@@ -271,7 +272,7 @@ def _check(path: Path) -> None:
 
 
 def _draw(path: Path, picture: Array, felt: Felt) -> None:
-    """Draw on the first flat picture where each corner was seen, and its error, magnified."""
+    """Mark each corner and its magnified error on a flat picture."""
     sheet = picture.copy()
     for corner in felt.corners:
         x, y = (round(value) for value in corner.pixel)

@@ -39,7 +39,7 @@ EXAMPLES = (
     "tablectl camera evidence delete 5f0c... --reason 'a guest asked'",
 )
 SHOWN_DIGITS = 12
-"""How many digits of a digest messages show; they are enough to distinguish files."""
+"""Number of a digest's digits in messages, enough to distinguish files."""
 
 
 def open_keeper(wanted: EvidenceSettings | None) -> Keeper | None:
@@ -103,14 +103,14 @@ def add_arguments(commands: "argparse._SubParsersAction[argparse.ArgumentParser]
     )
     for action, held in ((hold, True), (release, False)):
         action.add_argument("names", nargs="+", metavar="SHA256", help="a file's digest, or its first digits")
-        action.add_argument("--who", required=True, metavar="NAME", help="the person who decides this")
+        action.add_argument("--who", required=True, metavar="NAME", help="the person who makes the decision")
         action.add_argument("--reason", required=True, metavar="WHY", help="the reason, for the journal")
         action.add_argument(
             "--socket",
             default=os.environ.get(SOCKET_VARIABLE, SOCKET),
             metavar="PATH",
-            help=f"the control socket of the controller that journals it (default: ${SOCKET_VARIABLE}, else"
-            f" {SOCKET})",
+            help=f"the control socket of the controller that journals the change (default:"
+            f" ${SOCKET_VARIABLE}, else {SOCKET})",
         )
         action.set_defaults(handler=_hold, held=held)
     for action in (listed, prune, delete, hold, release):
@@ -155,7 +155,7 @@ def _prune(arguments: argparse.Namespace) -> int:
     limits = Limits(days or 10**6, 10**9 if max_mb is None else max_mb)
     wall = _wall()
     if days is not None and not wall.synced:
-        say("the clock is not synchronized: nothing is deleted by age")
+        say("the clock is not synchronized, so no files are deleted by age")
     _stored(folder)
     try:
         deleted = folder.prune(limits, wall.s, by=caller(), aged=wall.synced)
@@ -234,8 +234,8 @@ def _stored(folder: Folder) -> list[StoredFile]:
         return folder.kept()
     except OSError as error:
         raise CameraInputError(
-            f"{folder.path}: cannot read this folder of a camera's pictures ({error.strerror});"
-            " name a different one with --folder"
+            f"{folder.path}: cannot read this picture folder ({error.strerror});"
+            " choose a different one with --folder"
         ) from error
 
 

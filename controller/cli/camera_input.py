@@ -19,22 +19,22 @@ from drivers.vision.rig import CaptureSettings, Rig, RigError, RigFile
 from drivers.vision.stills import Reduction
 
 MEDIAN_FRAMES = 41
-"""The number of frames whose median is the empty table: in most of them, a given pixel shows no die."""
+"""Number of frames whose median is the empty table; a die covers a given pixel in only a few of them."""
 MAX_UNSTAMPED = 30
-"""The camera is rejected after this many consecutive frames without a usable timestamp."""
+"""Number of consecutive frames without a usable timestamp after which a camera is rejected."""
 
 MAX_OUTSIDE = 0.1
-"""How far a calibrated point may lie outside the picture, as a fraction of the picture's size; if it lies
-farther outside, the picture has the wrong size."""
+"""Maximum distance of a calibrated point from the picture's edge, as a fraction of the picture's size. A
+point farther outside indicates a picture of the wrong size."""
 MAX_MISSING = 0.05
-"""A video counts as cut off if it lacks more than this fraction of the frames that its header states. A
-complete video may lack a few, because a missing count is estimated from the duration."""
+"""Maximum fraction of a complete video's frames that may be missing. A header's count may be an estimate from
+the duration, so even a complete video may have fewer frames."""
 
 _rig_file_of = converter_of(RigFile)
 
 
 class CameraInputError(ValueError):
-    """A picture, video or rig file can't be used; the message names it and what was expected."""
+    """A picture, video, source or rig file that can't be used."""
 
 
 def load_rig_file(path: Path) -> RigFile:
@@ -75,18 +75,18 @@ def load_picture(path: Path) -> Array:
 
 
 def _check_file(path: Path, expected: str) -> None:
-    """Refuse a pipe or a device, because reading it may block forever; raises CameraInputError."""
+    """Raise CameraInputError for a pipe or a device, because reading it may block forever."""
     if path.exists() and not (path.is_file() or path.is_dir()):
         raise CameraInputError(f"{path}: found a pipe or a device, expected {expected}; name a regular file")
 
 
 def no_frame_message(source: str) -> str:
-    """Return the message about a source that ended before its first frame, with what to do."""
+    """Return the message about a source that ended before its first frame."""
     return f"{source}: no frame arrived; check the video, or plug the camera in again"
 
 
 def write_file(path: Path, data: bytes) -> None:
-    """Write a file; raises CameraInputError if that fails, at once if the file is a pipe without a reader."""
+    """Write a file, without waiting for a pipe's reader; raises CameraInputError on failure."""
     try:
         with open(path, "wb", opener=_open_nonblocking) as file:
             file.write(data)
@@ -106,10 +106,7 @@ def check_size(
     capture: CaptureSettings | None,
     points: Sequence[Sequence[float]] = (),
 ) -> None:
-    """Refuse frames of a size other than that in `capture`, or too small to contain the calibrated points.
-
-    Raises CameraInputError.
-    """
+    """Raise CameraInputError unless frames have the size set in `capture` and contain the given points."""
     width, height = size
     if capture is not None and size != (capture.width, capture.height):
         raise CameraInputError(
@@ -129,13 +126,13 @@ def check_size(
 
 
 class Video:
-    """A video file; each frame's time is the one stored in the file, or else follows from the frame rate."""
+    """A video file. Frame times come from the file or, if the file has none, from the frame rate."""
 
     def __init__(self, path: Path) -> None:
         """Open the video; raises CameraInputError if the file is not a readable video."""
         self.path = path
         self.cut_off: str | None = None
-        """After the last frame: a message if the video lacks many of the frames that its header states."""
+        """The message about missing frames, set after the last frame if the video is cut off."""
         self._open()
 
     def _open(self) -> cv2.VideoCapture:
@@ -160,7 +157,7 @@ class Video:
                 return
             stamped_us = round(video.get(cv2.CAP_PROP_POS_MSEC) * 1000)
             counted_us = round(count * 1e6 / rate)
-            # If the container has no times, OpenCV returns 0 for each frame; then the frame rate is used.
+            # For a container without times, OpenCV returns 0 for each frame; use the frame rate.
             stamped = stamped_us > last_us and (stamped_us or not count)
             t_us = stamped_us if stamped else max(counted_us, last_us + 1)
             last_us = t_us
@@ -198,14 +195,14 @@ class Video:
 
 
 class Live:
-    """A live source with monotonic timestamps: a device such as /dev/video0, or a video at its own speed."""
+    """A live source with monotonic timestamps: a device such as /dev/video0, or a video in real time."""
 
     def __init__(
         self, source: str, capture: CaptureSettings | None = None, points: Sequence[Sequence[float]] = ()
     ) -> None:
-        """Use the device or video with this name; a device is asked for frames as set in `capture`.
+        """Use this device or video; a device is set up as in `capture`.
 
-        Frames of another size, or too small to contain the rig's `points`, are refused.
+        `frames` refuses frames of a different size, or too small to contain the rig's `points`.
         """
         self.source = source
         self._capture = capture
@@ -229,12 +226,12 @@ class Live:
             yield began_us + t_us, picture
 
     def _device(self) -> Iterator[tuple[int, Array]]:
-        # Checked first, because OpenCV would log a missing device at each retry.
+        # OpenCV would log a missing device at each retry, so check the path first.
         device = cv2.VideoCapture(self.source, cv2.CAP_V4L2) if Path(self.source).exists() else None
         if device is None or not device.isOpened():
             raise CameraInputError(
-                f"{self.source}: can't open this camera: it does not exist, it is in use,"
-                " or this user may not use it; `v4l2-ctl --list-devices` lists the V4L2 devices"
+                f"{self.source}: can't open this camera; check that it is connected, that no other program"
+                " uses it and that this user may open it (`v4l2-ctl --list-devices` lists the cameras)"
             )
         device.set(cv2.CAP_PROP_BUFFERSIZE, 2)
         if self._capture is not None:
@@ -249,8 +246,8 @@ class Live:
                 if not ok:
                     return
                 check_size(self.source, picture.shape[1::-1], self._capture, self._points)
-                # The driver timestamps the start of each frame with the monotonic clock. The time at which a
-                # frame arrives depends on the load, so using that time would misplace the die.
+                # The driver timestamps the start of each frame with the monotonic clock. Arrival times vary
+                # with the load and would misplace the dice.
                 stamp_us = round(device.get(cv2.CAP_PROP_POS_MSEC) * 1000)
                 if 0 < stamp_us <= time.monotonic_ns() // 1000:
                     unstamped = 0

@@ -1,6 +1,6 @@
 """`tablectl camera live`: show a camera's picture with the dice's tracks, in a browser or as a video.
 
-The page is served to this machine only, because the pictures show people's hands.
+The server listens on the loopback interface only, because the pictures show people's hands.
 """
 
 import argparse
@@ -27,12 +27,12 @@ EXAMPLES = (
 )
 HOST, PORT = "127.0.0.1", 8322
 COLOURS = {1: (255, 180, 60), 2: (60, 120, 255)}
-"""Each die's colour as blue, green and red: die 1 is blue, die 2 orange, as `tablectl explain` draws them."""
+"""The dice's colours, as blue, green and red. `tablectl explain` draws the dice in the same colours."""
 JPEG_QUALITY = 80
 SHOWN_WIDTH_PX = 1280
-"""A wider picture is reduced, because a browser would not show more detail."""
+"""Maximum width of a picture; a browser would not show more detail."""
 STEP_US = 60_000
-"""The minimum interval between pictures sent to a browser: at most 16 a second."""
+"""Minimum interval between pictures sent to a browser, which limits them to 16 a second."""
 VIDEO_FPS = 30.0
 VIDEO_SUFFIX = ".avi"
 WAIT_S = 2.0
@@ -62,7 +62,7 @@ def add_arguments(commands: "argparse._SubParsersAction[argparse.ArgumentParser]
         type=whole_number(0, 65535),
         default=PORT,
         metavar="N",
-        help=f"the page's port (default: {PORT}; 0: any free one)",
+        help=f"the page's port (default: {PORT}; 0: any free port)",
     )
     live.set_defaults(handler=run)
 
@@ -79,7 +79,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _check_name(path: Path, sources: Sequence[str]) -> None:
-    """Refuse to overwrite a source or to write another format; raises CameraInputError."""
+    """Raise CameraInputError for an unsupported extension or the path of a source."""
     if path.suffix.lower() != VIDEO_SUFFIX:
         raise CameraInputError(f"{path}: found an unsupported file extension, expected {VIDEO_SUFFIX}")
     if path.exists() and any(Path(source).exists() and path.samefile(source) for source in sources):
@@ -87,7 +87,7 @@ def _check_name(path: Path, sources: Sequence[str]) -> None:
 
 
 def watched(cameras: Cameras) -> Iterator[tuple[int, Array]]:
-    """Yield times and pictures with the tracks drawn; two cameras are shown side by side at the same size."""
+    """Yield times and pictures with the dice's tracks; two cameras' pictures appear side by side."""
     watch = cameras.watch(None)
     newest: list[Array | None] = [None] * cameras.count
     paced_by: int | None = None
@@ -110,7 +110,7 @@ def _side_by_side(pictures: Sequence[Array | None]) -> Array:
 
 
 def annotated(picture: Array, tracks: tuple[Track, ...], status: str) -> Array:
-    """Return a copy of a picture, reduced if it is wide, with tracks, faces read and the camera's status."""
+    """Return a copy of a picture with tracks, faces and the camera's status, scaled to the maximum width."""
     fraction = min(1.0, SHOWN_WIDTH_PX / picture.shape[1])
     shown = picture.copy()
     if fraction < 1.0:
@@ -129,7 +129,7 @@ def annotated(picture: Array, tracks: tuple[Track, ...], status: str) -> Array:
 
 def _write_on(picture: Array, words: str, at: tuple[int, int], colour: tuple[int, int, int]) -> None:
     x, y = at
-    # A thicker font would also be wider, so the dark rim is drawn with the same font, shifted by a pixel.
+    # A thicker font is also wider, so the dark rim uses the same font, shifted by a pixel.
     rim = [((x + right, y + down), (0, 0, 0)) for right in (-1, 0, 1) for down in (-1, 0, 1)]
     for place, shade in (*rim, (at, colour)):
         cv2.putText(picture, words, place, cv2.FONT_HERSHEY_SIMPLEX, 0.5, shade, 1, cv2.LINE_AA)
@@ -161,7 +161,7 @@ def _write(drawn: Iterator[tuple[int, Array]], path: Path, source: str) -> None:
 
 
 class _Latest:
-    """The newest picture; a slow browser skips those in between."""
+    """The newest picture; a slow browser skips older pictures."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
@@ -204,7 +204,7 @@ def _serve(drawn: Iterator[tuple[int, Array]], port: int, source: str) -> None:
 
 def _handler(after: Callable[[int], tuple[int, bytes]]) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
-        """Serves a page and its stream of pictures, only under the names of the loopback interface."""
+        """Serves the page and its stream to requests that name the loopback interface."""
 
         def do_GET(self) -> None:
             host = self.headers.get("host", "").rpartition(":")[0]
@@ -230,6 +230,6 @@ def _handler(after: Callable[[int], tuple[int, bytes]]) -> type[BaseHTTPRequestH
                     return
 
         def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the library's own name
-            """Log nothing for a request."""
+            """Suppress the request log."""
 
     return Handler

@@ -1,6 +1,6 @@
-"""Turn live frames of one camera, or of two over one end of a table, into readings and files of pictures.
+"""Convert live frames from one or two cameras to readings and picture files.
 
-No face or track is read while the view is in doubt: the camera is covered, bumped, blinded or out of focus.
+While a camera is covered, bumped, blinded or out of focus, its frames yield no faces or tracks.
 """
 
 import argparse
@@ -29,23 +29,23 @@ from drivers.vision.view import View
 
 Keep: TypeAlias = Callable[[Closed], None]
 BEFORE_US = 500_000
-"""A clip begins this long before the first die comes into view, to show the hand."""
+"""Duration of a clip before the first die comes into view, long enough to show the hand."""
 CLIP_STEP_US = 30_000
-"""The interval between the frames of a clip."""
+"""Interval between the frames of a clip."""
 CLIP_WIDTH_PX, WHOLE_WIDTH_PX = 640, 1920
-"""Wider frames are scaled down, because a die at rest must be reported within 0.12 s; the cut-outs of dice
-are not."""
+"""Maximum widths of a clip's frames and of whole frames. Smaller frames take less time, and a die at rest
+must be reported within 0.12 s. Cut-outs of dice are not scaled."""
 CLIP_QUALITY, STILL_QUALITY = 75, 92
-"""JPEG quality: a clip is only watched, but a still is examined."""
+"""JPEG qualities. Stills are examined in detail; clips are not."""
 CLIP_MAX_BYTES = 8 * 2**20
-"""About 250 frames, or 8 s: a rule set's `settle_timeout_s`."""
+"""Maximum size of a clip: about 250 frames, or 8 s, which is a rule set's `settle_timeout_s`."""
 
 
 class Album:
-    """Buffers the frames of one camera, and writes picture files for its readings."""
+    """Buffers one camera's frames, and writes picture files for its readings."""
 
     def __init__(self, camera: str, keep: Keep) -> None:
-        """Pass the files of this camera to `keep`."""
+        """Pass this camera's files to `keep`."""
         self._camera = camera
         self._keep = keep
         self._before: deque[tuple[int, bytes]] = deque()
@@ -56,7 +56,7 @@ class Album:
         self._cut = False
 
     def forget(self) -> None:
-        """Drop the clip being recorded: with the view in doubt, no die can be tracked until it rests."""
+        """Drop the current clip, because dice can't be tracked while the view is in doubt."""
         self._open = None
         self._moving.clear()
 
@@ -141,23 +141,23 @@ def _jpeg(picture: Array, quality: int) -> bytes:
 
 
 LEARNING_FRAMES = 31
-"""The number of frames at the start whose median is the empty table."""
+"""Number of initial frames whose median is the empty table."""
 SILENT = "silent"
 BUMPED_MM = 6.0
-"""A shift of this much is a fault: 10 mm must be detected, and the measurement errs by 1 to 2 mm."""
+"""Minimum shift reported as a fault. A 10 mm shift must be detected; the measurement errs by 1 to 2 mm."""
 
 
 class CameraWatch:
-    """Turns one camera's live frames into readings."""
+    """Converts one camera's live frames to readings."""
 
     def __init__(self, rig: Rig, album: Album | None = None, *, alone: bool = True) -> None:
         """Start by learning the empty table.
 
-        `album` stores pictures, if there is one. `alone` is false for one of two cameras whose readings a
-        `Pair` merges.
+        Without an `album`, no pictures are stored. `alone` is false if a `Pair` merges the readings of two
+        cameras.
         """
         self._rig = rig
-        """The rig at the size of the frames, which may be smaller than the pictures."""
+        """The rig at the size of the reduced frames."""
         self._reduction: Reduction | None = None
         self._alone = alone
         self._album = album
@@ -195,7 +195,7 @@ class CameraWatch:
             if self._album is not None:
                 self._album.forget()
         if self._view.doubtful:
-            # A throw's clip also shows what hides the table, but nothing is read from such a frame.
+            # A throw's clip also shows what hides the table, but such frames yield no readings.
             return readings or self._pictured(t_us, picture, [])
         seen = self._follower.frame(t_us, frame, self._reduction.still(picture))
         return readings + self._pictured(t_us, picture, seen)
@@ -234,7 +234,7 @@ class CameraWatch:
 
     @property
     def status(self) -> str:
-        """Return the state of the view in a few words, for a person."""
+        """Return a short description of the view's state."""
         if self._fault == SILENT:
             return SILENT
         if self._view is None:
@@ -249,13 +249,13 @@ class CameraWatch:
 
 
 MAX_WAITING_FRAMES = 4
-"""The queue's size in frames per source; while the queue is full, a source waits."""
+"""Queue size, in frames per source; a source waits while the queue is full."""
 PUT_TIMEOUT_S = 0.2
-"""How long a source waits for room in the queue before it checks whether the reader has stopped."""
+"""Interval at which a waiting source checks whether the reader has stopped."""
 SILENT_US = 500_000
-"""A camera that sends no frame for this long, while the other camera does, counts as hung."""
+"""Time without frames after which a camera counts as hung, while the other camera sends frames."""
 START_TIMEOUT_US = 5_000_000
-"""The time allowed between the first frames of the two cameras: some take seconds to start."""
+"""Maximum time between the first frames of two cameras; some cameras take seconds to start."""
 
 Frame = tuple[int, int, Array]
 """The camera's number, the frame's time in microseconds, and the picture."""
@@ -267,8 +267,8 @@ def add_second_camera(command: argparse.ArgumentParser) -> None:
         "--beside",
         metavar="RIG.yaml",
         type=Path,
-        help="the rig file of a second camera that sees the same end of the table; two views of a die give"
-        " its height",
+        help="the rig file of a second camera over the same end of the table; two views are needed to measure"
+        " a die's height",
     )
 
 
@@ -285,7 +285,7 @@ def pair_of(rigs: Sequence[Rig]) -> Pair | None:
 def in_order_of_time(
     sources: Sequence[Iterator[tuple[int, Array]]], begins_us: Sequence[int]
 ) -> Iterator[Frame]:
-    """Yield the frames of recorded sources in order of time; `begins_us` is when each source begins."""
+    """Yield the frames of recorded sources in time order; `begins_us` holds the sources' start times."""
 
     def of(camera: int) -> Iterator[Frame]:
         for t_us, picture in sources[camera]:
@@ -295,7 +295,7 @@ def in_order_of_time(
 
 
 class Cameras:
-    """One camera, or two that work as one device."""
+    """One camera, or two cameras that form one device."""
 
     def __init__(self, rigs: Sequence[Rig], sources: Sequence[str]) -> None:
         """Prepare the sources of one or two rigs; raises CameraInputError if two can't be one device."""
@@ -327,7 +327,7 @@ class Cameras:
 
 
 def cameras_of(rig: Path, second: Path | None = None, source: str | None = None) -> Cameras:
-    """Return the camera of a rig's file, or two as one device; `source` replaces that of the first file.
+    """Load one or two rig files as one device; `source` replaces the source in the first file.
 
     Raises CameraInputError if a file can't be used or has no `source`.
     """
@@ -342,7 +342,7 @@ def cameras_of(rig: Path, second: Path | None = None, source: str | None = None)
 
 
 class DeviceWatch:
-    """Turns the frames of one or two cameras into the readings of one device."""
+    """Converts the frames of one or two cameras to the readings of one device."""
 
     def __init__(self, rigs: Sequence[Rig], keep: Keep | None) -> None:
         """Begin by learning the empty table; each camera's pictures are passed to `keep`."""
@@ -356,10 +356,10 @@ class DeviceWatch:
             for rig in rigs
         ]
         self._due_us: dict[int, int] = {}
-        """The time at which each camera's next frame is overdue."""
+        """Each camera's deadline for its next frame."""
 
     def frame(self, camera: int, t_us: int, picture: Array) -> list[Reading]:
-        """Return the readings of a camera's frame, and the other's fault if its frames have stopped."""
+        """Return the readings of a camera's frame, and a fault of the other camera if that one is silent."""
         readings: list[Reading] = []
         for other in range(len(self._watches)):
             if other != camera and t_us >= self._due_us.setdefault(other, t_us + START_TIMEOUT_US):
@@ -387,7 +387,7 @@ class DeviceWatch:
 
 
 def frames_of_all(sources: Sequence[Iterator[tuple[int, Array]]]) -> Iterator[Frame]:
-    """Yield the frames of several sources as they arrive, until one ends; each is read in its own thread."""
+    """Yield the frames of several sources as they arrive, until one source ends. Each source has a thread."""
     arrived: queue.Queue[Frame | Exception | None] = queue.Queue(MAX_WAITING_FRAMES * len(sources))
     stopped = threading.Event()
 

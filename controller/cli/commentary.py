@@ -1,4 +1,4 @@
-"""The commentary on a demonstration, a practice session or a running table, in the words of its staff."""
+"""The commentary on a demonstration, a practice session or a running table, in the staff's terms."""
 
 from collections.abc import Callable, Iterable, Sequence
 
@@ -47,16 +47,16 @@ from controller.model.outcomes import (
 from controller.model.verdicts import Notice, Reason
 
 _SILENT_REFUSALS = frozenset(("unknown_input", "no_change"))
-"""The causes of refusals that get no line."""
+"""Causes of refusals that the commentary omits."""
 _SILENT_CLOSINGS = frozenset(("dice_released",))
-"""The causes of closed bets that get no line: in some games, bets close with every throw."""
+"""Causes of closed bets that the commentary omits; in some games, every throw closes the bets."""
 _RESULT_WIDTH = 8
-"""The width in columns of the result shown: two dice, a number and its colour, or three cards."""
+"""Width of a result in columns, enough for two dice, a number and its colour, or three cards."""
 _TEXT_COLUMN = 7 + _RESULT_WIDTH + 2
-"""The column where the text begins."""
+"""Column where the text begins."""
 _PUCK_WIDTH = 14
 _PAGE_WIDTH = 80
-"""The puck is shown at the right edge of a page of at most this many columns, even in a wider window."""
+"""Maximum width of a page in columns; the puck is shown at the page's right edge."""
 _CALLS_WITH_PUCK = frozenset(("natural", "craps", "point_set", "point_made", "seven_out", "no_decision"))
 _VOID_STYLE: Style = "red"
 _REVIEW_STYLE: Style = "yellow"
@@ -72,10 +72,10 @@ _EVENT_STYLES: dict[str, Style] = {
 
 
 class Commentary:
-    """Writes a table's outcomes in the words of its staff."""
+    """Writes a table's outcomes in the staff's terms."""
 
     def __init__(self, screen: Screen, *, stamp: Callable[[], str] = lambda: "", live: bool = False) -> None:
-        """Begin each entry with the result of `stamp`; `live` also writes when bets open and close."""
+        """Begin each entry with the result of `stamp`; with `live`, also write when bets open and close."""
         self._screen = screen
         self._stamp = stamp
         self._live = live
@@ -107,7 +107,7 @@ class Commentary:
         style: Style = "plain",
         shown_style: Style = "plain",
     ) -> None:
-        """Write a call: the attempt's number, the result shown, and the call's words."""
+        """Write a call with the attempt's number, the result and the text."""
         begins = f"{self._stamp()}  {'' if attempt is None else attempt:>3}  "
         lead = f"{begins}{shown:<{_RESULT_WIDTH}}  "
         first, *others = self._screen.entry(Entry(lead, words, style))
@@ -116,7 +116,7 @@ class Commentary:
         self._screen.lines(others)
 
     def write_detail(self, *sentences: str, style: Style = "dim") -> None:
-        """Write lines below a call: its details, or what happens before the next one."""
+        """Write detail lines below a call."""
         lead = " " * (len(self._stamp()) + _TEXT_COLUMN)
         for sentence in sentences:
             self._screen.lines(self._screen.entry(Entry(lead, sentence, style)))

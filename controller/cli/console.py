@@ -15,13 +15,13 @@ from controller.people.register import SOCKET as SIGN_IN_SOCKET
 
 
 class _Bench:
-    """The technician's tests and checks, imported when first used, because imports take time and memory."""
+    """The technician's tests and checks, imported at first use to save time and memory."""
 
     def __init__(self, socket: str) -> None:
         self._socket = socket
 
     def begin(self, does: Does, device: str, token: str) -> GuidedWork:
-        """Begin a test or a calibration for the technician whom this token identifies."""
+        """Start a test or a calibration for the technician whom the token identifies."""
         from controller.cli.bench import begin  # noqa: PLC0415 - see the class
 
         return begin(self._socket, does, device, token)
@@ -66,7 +66,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=int,
         default=PORT,
         metavar="N",
-        help=f"the port to listen on (default: {PORT}; 0: any free one)",
+        help=f"the port to listen on (default: {PORT}; 0: any free port)",
     )
     parser.add_argument(
         "--known-as",
@@ -80,7 +80,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="ADDRESS",
-        help="an address from which Prometheus may read /metrics, besides this machine; may be repeated",
+        help="an additional address from which Prometheus may read /metrics; may be repeated",
     )
     parser.add_argument(
         "--evidence",
@@ -94,7 +94,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Serve until SIGTERM; return 2 if the settings are wrong or the address is not available."""
+    """Serve until SIGTERM; return 2 if the settings are invalid or the address is not available."""
     settings = Settings(
         socket=arguments.socket,
         sign_in=arguments.sign_in,
@@ -110,7 +110,7 @@ def run(arguments: argparse.Namespace) -> int:
     if (fault := settings.fault()) is not None:
         say(f"console: {fault}")
         return BAD_INPUT
-    # On SIGTERM, the server shuts down, then passes the signal to the previously installed handler: this one.
+    # On SIGTERM, the server shuts down and then calls the previous handler. This handler ignores the call.
     signal.signal(signal.SIGTERM, lambda *_: None)
     try:
         with startup_frozen():
@@ -121,8 +121,8 @@ def run(arguments: argparse.Namespace) -> int:
             )
     except OSError as error:
         say(
-            f"console: {error.filename or settings.host} is not available ({error.strerror}); use an address"
-            f" of this machine on which port {settings.port} is free: see --host and --port"
+            f"console: {error.filename or settings.host} is not available ({error.strerror}); set --host to"
+            f" an address of this machine, and --port to a free port instead of {settings.port}"
         )
         return BAD_INPUT
     return OK

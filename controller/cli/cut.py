@@ -1,4 +1,4 @@
-"""`tablectl cut` and `record`: write recorded or upcoming throws, spins or deals as regression test cases."""
+"""`tablectl cut` and `record`: write recorded or upcoming attempts as regression test cases."""
 
 import argparse
 import sys
@@ -64,7 +64,7 @@ def run_cut(arguments: argparse.Namespace) -> int:
             return FAILED
         assert which.log is not None
         if any(same_file(Path(which.log), made) for made in (out, expect)):
-            say(f"{out}: is the log to cut from; choose a different output file; nothing was written")
+            say(f"{out}: is the log to cut from; choose a different output file")
             return BAD_INPUT
         piece = cut_attempt(which.log, which.number, lambda log: ruleset_of(log, rules))
     except (LogError, SettingsError, SetupError) as error:
@@ -82,7 +82,7 @@ def run_cut(arguments: argparse.Namespace) -> int:
             print(line)
     readings, outcomes = counted(len(piece.readings), "reading"), counted(len(piece.outcomes), "outcome")
     say(f"{out}: {readings}; {expect}: {outcomes}")
-    say(f"check it with: tablectl replay {out} --check {expect}")
+    say(f"to check the case, run: tablectl replay {out} --check {expect}")
     return OK
 
 
@@ -92,13 +92,13 @@ def same_file(one: Path, other: Path) -> bool:
 
 
 def recorded(which: AttemptRef, arguments: argparse.Namespace) -> AttemptRef | None:
-    """Return the requested attempt in its recording; None, with a message, if the journal has none.
+    """Return the attempt's recording; if the journal has none, print a message and return None.
 
     Raises LogError if the recording is missing, OutOfReachError if no controller responds.
     """
     if which.log is not None:
         return which
-    # Only reading a journal needs the extra `journal`; a log can be cut without it.
+    # Reading a journal needs the extra `journal`; cutting a log does not.
     from controller.cli.journal_source import open_journal, recording_of  # noqa: PLC0415 - optional dependency
     from controller.journal.faults import JournalFault  # noqa: PLC0415 - optional dependency
 
@@ -111,7 +111,7 @@ def recorded(which: AttemptRef, arguments: argparse.Namespace) -> AttemptRef | N
 
 
 def expectation_path(out: Path, given: Path | None = None) -> Path | None:
-    """Return the file for the expected outcomes; None, with a message, if the log's extension is wrong."""
+    """Return the expected outcomes' path; print a message and return None for an unsupported extension."""
     ending = next((ending for ending in LOG_ENDINGS if out.name.endswith(ending)), None)
     if ending is None or out.name.endswith(EXPECTED):
         say(f"{out}: found an unsupported file extension, expected NAME.jsonl or NAME.jsonl.gz")
@@ -136,7 +136,7 @@ _RECORD_EXAMPLES = (
 )
 POLL_S = 0.25
 RECORDER_TIMEOUT_S = 10.0
-"""How long to wait for the recording: the recorder writes in batches, and syncs every two seconds."""
+"""Maximum wait for the recording; the recorder writes in batches, and syncs every two seconds."""
 _ATTEMPTS = ("roll", "spin", "deal")
 
 
@@ -144,9 +144,9 @@ def add_record_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of `record`."""
     parser.description = (
         "Wait for the running table's next throws, spins or deals, and write them as a log, with the\n"
-        "expected outcomes next to it. Stops between attempts; Ctrl-C stops after the current one.\n"
-        "For technicians. Wheel readings are withheld while bets are open, card readings until the hand\n"
-        "is decided."
+        "expected outcomes next to it. Ctrl-C stops after the current attempt. This requires a\n"
+        "technician. Wheel readings are withheld while bets are open, and card readings until the\n"
+        "hand is decided."
     )
     limit = parser.add_mutually_exclusive_group()
     limit.add_argument(
@@ -191,13 +191,13 @@ def run_record(arguments: argparse.Namespace) -> int:
         return BAD_INPUT
     readings = counted(len(piece.readings), "reading")
     say(f"{arguments.out}: #{first} to #{last}, {readings}; {expect}: the outcomes")
-    say(f"see how it was judged with: tablectl explain {arguments.out}#{last}")
-    say(f"check it with: tablectl replay {arguments.out} --check {expect}")
+    say(f"to see how #{last} was judged, run: tablectl explain {arguments.out}#{last}")
+    say(f"to check the case, run: tablectl replay {arguments.out} --check {expect}")
     return OK
 
 
 def _played(arguments: argparse.Namespace) -> tuple[int, int]:
-    """Wait; return the numbers of the first and the last attempt that were played."""
+    """Wait for attempts; return the numbers of the first and the last attempt played."""
     begun_s = time.monotonic()
     first = _next(_status(arguments.socket))
     say(f"recording from #{first}; Ctrl-C stops after the current attempt")
@@ -246,8 +246,8 @@ def _progress(done: int, status: Json) -> None:
 
 
 def _piece(socket: str, first: int, last: int) -> Piece:
-    """Cut these attempts from the recording, once the recorder has written them."""
-    # Imported here because help must work without the extra `journal`.
+    """Cut these attempts from the recording after the recorder has written them."""
+    # Help must work without the extra `journal`.
     from controller.cli.journal_source import RemoteJournal, recording_of  # noqa: PLC0415 - optional dependency
     from controller.journal.faults import JournalFault  # noqa: PLC0415 - optional dependency
 

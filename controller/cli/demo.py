@@ -1,4 +1,4 @@
-"""`tablectl demo`: a demonstration at virtual tables, through the engine that real tables use."""
+"""`tablectl demo`: play at virtual tables with the engine of real tables, and comment on the outcomes."""
 
 import argparse
 import shlex
@@ -36,10 +36,10 @@ EXAMPLES = (
 )
 
 SHOW_S = 20.0
-"""The duration of the whole demonstration on a terminal, in seconds."""
+"""Duration of the demonstration on a terminal, in seconds."""
 _FRAMES = 5
 _ENDS = frozenset(("game.won", "game.void", "deal.called", "deal.void", "deal.review"))
-"""The outcomes after which the demonstration of a card game pauses."""
+"""Outcomes after which the demonstration of a card game pauses."""
 
 _DICE_MIX = {dice.RIGID_BODY: 22.0} | dict.fromkeys(
     (
@@ -107,12 +107,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Show the demonstration on standard output; return 1 if a call differs from what happened."""
+    """Show the demonstration on standard output; return 1 if a call differs from the ground truth."""
     return play(arguments, Screen(sys.stdout), time.sleep)
 
 
 def play(arguments: argparse.Namespace, screen: Screen, sleep: Callable[[float], None]) -> int:
-    """Show the demonstration on a screen; on a terminal, call `sleep` to pause between the calls."""
+    """Show the demonstration on a screen; `sleep` pauses between the calls on a terminal."""
     attempts = arguments.throws + arguments.spins + arguments.games + arguments.deals
     paced = screen.terminal and not arguments.fast and attempts
     show = _Show(screen, sleep, SHOW_S / attempts if paced else 0.0)
@@ -146,7 +146,7 @@ class _Show:
         self._pause_s = pause_s
         self._readings = 0
         self.differences: list[str] = []
-        """The differences between the card games' outcomes and the simulator's ground truth."""
+        """Differences between the card games' outcomes and the ground truth."""
 
     def cards(self, header: Header, feed: Feed, ground_truth: list[dict[str, object]]) -> None:
         """Play at a card table."""
@@ -156,7 +156,7 @@ class _Show:
             self.differences.append(f"{load_ruleset(header.ruleset).title}: {difference}")
 
     def dice_or_wheel(self, header: Header, feed: Feed, scenes: Sequence[Scene]) -> list[Disagreement]:
-        """Play at a dice or roulette table; return where its outcomes differ from the ground truth."""
+        """Play at a dice or roulette table; return the differences from the ground truth."""
         return disagreements(scenes, self._played(header, feed))
 
     def _played(self, header: Header, feed: Feed) -> list[Outcome]:
@@ -173,10 +173,10 @@ class _Show:
         return outcomes
 
     def summary(self, attempts: int, wrong: Sequence[Disagreement]) -> None:
-        """Write how many calls agree with what happened, and each difference."""
+        """Write the number of correct calls and each difference."""
         agreed = attempts - len({(each.scene.kind, each.attempt) for each in wrong}) - len(self.differences)
         style: Style = "green" if agreed == attempts else "red"
-        agree = f"{agreed} of {attempts} calls agree with what happened on the tables"
+        agree = f"{agreed} of {attempts} calls are correct"
         line = f"{agree} ({self._readings:,} readings)"
         self._screen.lines(self._screen.wrapped(line, 0, style))
         for each in wrong:
@@ -214,7 +214,7 @@ def _next_steps(screen: Screen, folder: Path) -> Iterator[str]:
         *(
             [
                 (
-                    "install what the journal, the device links and the screens need, once",
+                    "install the dependencies of the journal, the device links and the screens, once",
                     f"{change_folder}make tools",
                 )
             ]
@@ -243,7 +243,7 @@ _A_NO_ROLL = "tests/logs/craps-12-034-voids.jsonl.gz#3"
 
 
 def _outcomes(header: Header, rules: RuleSet, feed: Feed) -> Iterator[Outcome]:
-    """Yield the outcomes of a session that is fed these readings."""
+    """Feed the readings to a new session; yield its outcomes."""
     session = Session(
         Setup(
             table=header.table,

@@ -1,4 +1,4 @@
-"""`tablectl doctor`: check everything that support would ask about, and print each finding with a remedy."""
+"""`tablectl doctor`: check machine, table and controller, and print each finding with a remedy."""
 
 import argparse
 import grp
@@ -83,7 +83,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Check everything; return 1 for a fault or a warning, 2 if the archive can't be written."""
+    """Run all checks; return 1 for a fault or a warning, 2 if the archive can't be written."""
     machine = Machine(Path("/"), _call)
     status, why = status_at(arguments.socket)
     running: Json = status or {}
@@ -132,7 +132,7 @@ def _findings(
         yield Finding(
             "unchecked",
             table_checks.TABLE_FILE,
-            f"there is none at {TABLE}; name the table: tablectl doctor TABLE",
+            f"not found at {TABLE}; name the table: tablectl doctor TABLE",
         )
     yield from loaded
     yield from table_checks.same_file(name, status)
@@ -148,7 +148,7 @@ def _findings(
 
 
 def status_at(path: str) -> tuple[Json | None, str]:
-    """Return the running controller's status; None, with the reason, if there is none."""
+    """Return the running controller's status, or None and the reason."""
     try:
         answer = ask(path, {"do": "status"}).get("status")
     except (OutOfReachError, OSError, msgspec.DecodeError, msgspec.ValidationError) as error:
@@ -198,12 +198,12 @@ def _members(
     status: Json | None,
     findings: Sequence[Finding],
 ) -> dict[str, str]:
-    """Return the archive's files by name; a file that is not available contains the reason instead."""
+    """Return the archive's files by name; an unavailable file contains the reason."""
     quiet = None if status is None else bundle.status_without_free_text(status)
     assert quiet is None or isinstance(quiet, dict)
     members = {
         "doctor.jsonl": "".join(
-            f"{_cleaned(found)}\n" for found in _without_foreign_text(findings, status, quiet)
+            f"{_cleaned(found)}\n" for found in _without_free_text(findings, status, quiet)
         ),
         "versions.txt": "".join(f"{one}\n" for one in bundle.versions()),
     }
@@ -222,10 +222,10 @@ def _members(
     return members
 
 
-def _without_foreign_text(
+def _without_free_text(
     findings: Sequence[Finding], status: Json | None, quiet: Json | None
 ) -> Iterator[Finding]:
-    """Yield the findings without text from the table's file or from people, which may contain secrets."""
+    """Yield the findings without text from people or from the table's file, which may contain secrets."""
     of_status = set() if status is None else set(machine_checks.controller(status, ""))
     for found in findings:
         if found.about == table_checks.TABLE_FILE:

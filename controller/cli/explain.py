@@ -1,4 +1,4 @@
-"""`tablectl explain`: how one throw, spin or deal was judged, in words and as a picture."""
+"""`tablectl explain`: explain and draw the judgement of one throw, spin or deal."""
 
 import argparse
 import shutil
@@ -43,17 +43,17 @@ from controller.technician.throw_picture import ThrowSeen, story_lines
 EXAMPLES = (
     "tablectl explain                              # the journal's last throw, spin or deal",
     "tablectl explain 12                           # the attempt with this number",
-    "tablectl explain craps/1/18                   # the attempt of this outcome",
-    "tablectl explain LOG#12                       # the 12th attempt in a recorded log",
+    "tablectl explain craps/1/18                   # the attempt with this outcome id",
+    "tablectl explain LOG#12                       # attempt #12 of a recorded log",
     "tablectl explain LOG#12 --picture roll-12.svg",
-    "tablectl explain 12 --extract roll-12         # the pictures of it that a camera stored",
+    "tablectl explain 12 --extract roll-12         # also save the attempt's camera pictures",
 )
 _INDENT = " " * 13
 _WRAP_INDENT = len(_INDENT) + 7
-"""The indent of a wrapped line, aligned with its second word."""
+"""Indent of a wrapped line, aligned with the second word of the first line."""
 _ENDINGS = (".svg", ".png")
 _RULINGS = frozenset({"No Roll", "No Spin", "Review", "Void"})
-"""Beginnings of the judge's sentence that only repeat the heading."""
+"""Openings of a verdict's text that repeat the heading."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -71,7 +71,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Explain an attempt; return 1 if the journal lacks it or fails, 2 for bad input, 3 if unreachable."""
+    """Explain an attempt; return 1 for a missing attempt or a refusal, 2 for bad input, 3 if unreachable."""
     picture: Path | None = arguments.picture
     if picture is not None and picture.suffix.lower() not in _ENDINGS:
         say(f"--picture: found {picture.name}, expected a name that ends in .svg or .png")
@@ -100,18 +100,19 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def find(which: AttemptRef, arguments: argparse.Namespace) -> Exhibit | None:
-    """Return the attempt; None, with a message, if the journal does not have it.
+    """Return the attempt; print a message and return None if the journal lacks it.
 
-    Raises LogError, SettingsError or SetupError if the log or the rules can't be used, OutOfReachError
-    if no controller responds.
+    Raises:
+        LogError, SettingsError, SetupError: the log or the rules can't be used.
+        OutOfReachError: no controller responds.
     """
     rules: str | None = arguments.rules
     if which.log is not None:
         return load_log_exhibit(which, rules)
     if rules is not None:
         found = "an attempt in a journal"
-        raise LogError("--rules", found, "a recorded log", "a journal records which rules were in force")
-    # Only reading a journal needs the extra `journal`; a log can be explained without it.
+        raise LogError("--rules", found, "a recorded log", "omit --rules; the journal records the rules used")
+    # Reading a journal needs the extra `journal`; explaining a log does not.
     from controller.cli.journal_source import exhibit_from_journal, open_journal  # noqa: PLC0415 - optional dependency
     from controller.journal.faults import JournalFault  # noqa: PLC0415 - optional dependency
 
@@ -142,7 +143,7 @@ def _show(exhibit: Exhibit, seen: Seen | None, pictures: Sequence[str], *, plott
 
 
 def sentence_of(exhibit: Exhibit) -> str:
-    """Return the verdict as a sentence: the judge's, or the ruling that replaced it."""
+    """Return the judge's verdict as a sentence, or the description of the ruling that replaced it."""
     judged = exhibit.judged
     if judged is not None and judged.outcome == exhibit.last:
         ruling, _, rest = judged.verdict.sentence.partition(": ")
@@ -155,7 +156,7 @@ def sentence_of(exhibit: Exhibit) -> str:
 
 
 def lines(exhibit: Exhibit) -> Iterator[str]:
-    """Yield the attempt's published outcomes, its evidence, and what the rules require."""
+    """Yield lines about the attempt's outcomes, evidence and rule requirements."""
     stamp = exhibit_stamp(exhibit)
     for outcome in exhibit.outcomes:
         yield from effect_lines(outcome, explain=True, stamp=stamp)
@@ -200,20 +201,20 @@ def _drawn(exhibit: Exhibit, seen: Seen | None, picture: Path) -> bool:
     except OSError as error:
         say(unwritable_message(picture, error))
         return False
-    say(f"{picture}: drawn")
+    say(f"{picture}: wrote the drawing")
     return True
 
 
 def _painted(drawing: Drawing, picture: Path) -> bytes:
     if picture.suffix.lower() == ".svg":
         return as_svg(drawing).encode()
-    # Needs Pillow; without it the ImportError leads to a message that names the extra.
+    # Without Pillow, the ImportError becomes a message that names the extra.
     painted: bytes = import_module("controller.technician.png").as_png(drawing)
     return painted
 
 
 def threshold(code: str, ruleset: RuleSet) -> str | None:
-    """Return in words what the rules require to avoid a cause; None if that involves no threshold."""
+    """Return the requirement behind a cause, in words; None if the cause has no threshold."""
     required: Mapping[str, str] = {}
     if ruleset.throw is not None:
         required = _of_throw(ruleset.throw)
@@ -227,7 +228,7 @@ def threshold(code: str, ruleset: RuleSet) -> str | None:
 def _of_throw(rules: ThrowRules) -> Mapping[str, str]:
     errors = rules.sensors
     sensors = (
-        f"the error of a track point is {errors.track_noise_mm:g} mm, that of an impact's position"
+        f"a track point has an error of {errors.track_noise_mm:g} mm, an impact's position an error of"
         f" {errors.impact_position_mm:g} mm, and an impact is detected {errors.impact_delay_ms[0]:g} to"
         f" {errors.impact_delay_ms[1]:g} ms after the hit"
     )
@@ -238,8 +239,8 @@ def _of_throw(rules: ThrowRules) -> Mapping[str, str]:
         "not_simultaneous": f"releases at most {together:g} ms apart",
         "no_wall_hit": f"{wall_words(rules)}; {sensors}",
         "wall_unclear": f"{wall_words(rules)}; {sensors}",
-        "low_confidence": f"a face read with a confidence of {rules.min_confidence:g} or more",
-        "cocked": "at most one side resting on something;"
+        "low_confidence": f"a face read with a confidence of at least {rules.min_confidence:g}",
+        "cocked": "a die that rests on at most one of its sides;"
         f" a tilt of up to {FLAT_DEG:g} degrees counts as flat",
         "missing_reading": f"{settled}, {watched}",
         "unwatched": watched,
@@ -248,10 +249,10 @@ def _of_throw(rules: ThrowRules) -> Mapping[str, str]:
 
 
 def _of_spin(rules: SpinRules) -> Mapping[str, str]:
-    reads = f"{rules.pocket_reads} agreeing pocket readings in as many turns of the rotor"
+    reads = f"{rules.pocket_reads} agreeing pocket readings in {rules.pocket_reads} turns of the rotor"
     revolutions = f"at least {rules.min_revolutions:g} full revolutions on the track, beyond doubt"
     return {
-        "same_direction": "the ball runs against the rotor's direction",
+        "same_direction": "a ball that runs against the rotor's direction",
         "too_few_revolutions": revolutions,
         "revolutions_unclear": revolutions,
         "missing_reading": reads,
@@ -265,5 +266,5 @@ def _of_deal(rules: DealRules) -> Mapping[str, str]:
     return {
         "wrong_count": f"three cards for each seat and the dealer within {rules.deal_timeout_s:g} s",
         "card_twice": "each card of the deck at most once",
-        "shoe_opened": "the shoe stays closed once the first card is dealt",
+        "shoe_opened": "a shoe that stays closed after the first card",
     }

@@ -1,6 +1,6 @@
 """`tablectl firmware`: build a board's firmware, flash it, and verify what a board runs.
 
-A board's files go to its flash as a littlefs file system, in the UF2 that the board's boot loader accepts.
+A UF2 file contains a board's files as a littlefs file system.
 """
 
 import argparse
@@ -27,9 +27,9 @@ from drivers.node.sentences import NODE_NAME
 
 BOARDS = ("console", "wall", "wheel")
 SECTOR_BYTES = 4096
-"""The unit in which the flash is erased, and MicroPython's littlefs block size on these boards."""
+"""The flash's erase unit, and MicroPython's littlefs block size on these boards."""
 PROGRAM_BYTES = 256
-"""A page of the flash, and the littlefs program size of MicroPython's rp2 port."""
+"""The flash's page size, and the littlefs program size of MicroPython's rp2 port."""
 SMALL_BYTES = 32
 """The littlefs read and look-ahead size of MicroPython's rp2 port."""
 DISK_VERSION = 0x00020000
@@ -48,7 +48,7 @@ class Chip:
     family: int
     flash_bytes: int
     fs_bytes: int | None
-    """The size of MicroPython's file system at the end of the flash; None if it is not known here."""
+    """Size of MicroPython's file system at the end of the flash; None for an unknown size."""
 
 
 CHIPS: Mapping[str, Chip] = {
@@ -59,7 +59,7 @@ CHIPS: Mapping[str, Chip] = {
 
 
 def copy_firmware(folder: Path) -> str:
-    """Copy the firmware's files to a folder; return their SHA-256, which boards also report."""
+    """Copy the firmware's files to a folder; return their SHA-256, as a board with these files reports it."""
     source = Path(drivers.__file__).parent
     shutil.copytree(
         source / "firmware",
@@ -72,7 +72,7 @@ def copy_firmware(folder: Path) -> str:
 
 
 def firmware_id(board: str) -> str:
-    """Return the firmware ID that this board reports in its hello when it runs these files."""
+    """Return the firmware ID in the hello of a board that runs these files."""
     with tempfile.TemporaryDirectory() as folder:
         return format_firmware_id(board, VERSION, copy_firmware(Path(folder)))
 
@@ -103,7 +103,7 @@ def file_system(settings: Mapping[str, object], fs_bytes: int) -> bytes:
 
 
 def uf2_of(image: bytes, chip: Chip) -> bytes:
-    """Return the UF2 file that writes an image to the end of a chip's flash, without its erased sectors."""
+    """Return a UF2 file that writes an image, without its erased sectors, to the end of a chip's flash."""
     start = FLASH_AT + chip.flash_bytes - len(image)
     pages = [
         (start + at, image[at : at + PROGRAM_BYTES])
@@ -135,18 +135,18 @@ def _written(image: bytes) -> Iterator[int]:
 
 
 EXAMPLES = (
-    "tablectl firmware approved console                   # what the table's file lists under `firmware`",
+    "tablectl firmware approved console                   # the ID for `firmware` in the table's file",
     "tablectl firmware build console --name console --settings console.json --out console.uf2",
     "tablectl firmware build wheel --name track --settings wheel.json --key-file track.key --out track.uf2",
     "tablectl firmware flash console.uf2 /media/RPI-RP2   # hold BOOTSEL while plugging the board in",
     "tablectl firmware verify console console             # does the device `console` run these files?",
 )
 UF2_INFO_FILE = "INFO_UF2.TXT"
-"""A file on the drive of every board that is waiting for a UF2 file."""
+"""A file on the drive of a board in BOOTSEL mode."""
 
 
 class FirmwareMismatchError(Exception):
-    """A board runs different or unknown firmware; the message says which, and what to do."""
+    """A board runs different or unknown firmware."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -171,7 +171,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--fs-kib",
         type=int,
         metavar="KIB",
-        help="the size of the board's file system; required if this program does not know it",
+        help="the size of the board's file system (required for a chip without a default)",
     )
     build.add_argument("--out", type=Path, required=True, metavar="FILE", help="the UF2 file to write")
     flash = add_subcommand(actions, "flash", "copy a UF2 file to a board in BOOTSEL mode")
@@ -182,7 +182,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     approved.add_argument("board", choices=BOARDS, help="the kind of board")
     verify = add_subcommand(
-        actions, "verify", "compare the firmware ID that a board reports with this version's"
+        actions, "verify", "compare the firmware ID that a board reports with the ID of this version"
     )
     verify.add_argument("board", choices=BOARDS, help="the kind of board")
     verify.add_argument("device", metavar="DEVICE", help="the board's device in the table's file")
@@ -224,8 +224,8 @@ def _build(arguments: argparse.Namespace) -> dict[str, object]:
     fs_bytes = chip.fs_bytes if arguments.fs_kib is None else arguments.fs_kib * 1024
     if fs_bytes is None:
         raise ValueError(
-            f"--fs-kib: missing, and the size of the {arguments.chip}'s file system is not known;"
-            " to print it, enter at the board's prompt:"
+            f"--fs-kib: is missing, and the {arguments.chip} has no default;"
+            " to find the size, enter at the board's prompt:"
             " import rp2; f = rp2.Flash(); print(f.ioctl(4, 0) * f.ioctl(5, 0) // 1024)"
         )
     if not 64 * 1024 <= fs_bytes < chip.flash_bytes or fs_bytes % SECTOR_BYTES:
@@ -240,17 +240,21 @@ def _build(arguments: argparse.Namespace) -> dict[str, object]:
 
 def _settings(arguments: argparse.Namespace) -> dict[str, object]:
     if not NODE_NAME.fullmatch(arguments.name):
-        raise ValueError(f"--name: found {arguments.name!r}, expected 1 to 16 letters, digits, _ or -")
+        raise ValueError(
+            f"--name: found {arguments.name!r}, expected 1 to 16 letters, digits, _ or -,"
+            " beginning with a letter or digit"
+        )
     settings: object = {}
     if arguments.settings is not None:
         try:
             settings = decode_strict(arguments.settings.read_bytes())
         except ValueError as error:
             raise ValueError(
-                f"{arguments.settings}: found invalid JSON ({error}), expected the board's pins"
+                f"{arguments.settings}: found invalid JSON ({error}), expected a JSON object with the"
+                " board's pins"
             ) from error
     if not isinstance(settings, dict):
-        raise ValueError(  # noqa: TRY004 - a wrong value in a file, not a wrong type in the program
+        raise ValueError(  # noqa: TRY004 - an invalid value in a file, not a wrong type in the program
             f"{arguments.settings}: found no JSON object, expected one with the board's pins"
         )
     settings |= {"board": arguments.board, "name": arguments.name}
@@ -300,8 +304,8 @@ def _verify(board: str, device: str, socket: str) -> dict[str, object]:
     runs, expected = figures.get("firmware"), firmware_id(board)
     if not runs:
         raise FirmwareMismatchError(
-            f"{device}: has sent no hello since the controller started, so it is not known to run {expected};"
-            f" see tablectl devices {device}, and power-cycle the board"
+            f"{device}: has sent no hello since the controller started, expected one with {expected};"
+            f" power-cycle the board, and see tablectl devices {device}"
         )
     if runs != expected:
         raise FirmwareMismatchError(

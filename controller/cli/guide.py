@@ -54,7 +54,7 @@ class TestLink:
     ) -> None:
         """Start a test; raises OutOfReachError or RefusedError.
 
-        `token` identifies the person at a screen, instead of `who`. Answers are read from `keyboard`, by
+        At a screen, `token` identifies the person, and `who` is ignored. Answers come from `keyboard`, by
         default standard input.
         """
         self._path = path
@@ -65,7 +65,7 @@ class TestLink:
         self._requests = 0
         self._link = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
-            # Test mode begins once all earlier readings have been judged.
+            # Test mode begins after all earlier readings have been judged.
             self._link.settimeout(2 * TIMEOUT_S)
             self._link.connect(path)
             self._send({"do": "test", "who": who} if token is None else {"do": "test", "token": token})
@@ -90,23 +90,23 @@ class TestLink:
         self._link.close()
 
     def hang_up(self) -> None:
-        """Close the connection from another thread; a thread that waits for it gets OutOfReachError."""
+        """Close the connection from another thread; a thread that is waiting gets OutOfReachError."""
         with suppress(OSError):
             self._link.shutdown(socket.SHUT_RDWR)
 
     def show_request(self, lamp_text: str) -> None:
-        """Show a request on the lamp `test`; a number distinguishes it from the one before."""
+        """Show a request on the lamp `test`, with a number that distinguishes it from the previous one."""
         self._requests += 1
         self._send({"do": "ask", "shows": f"{lamp_text}-{self._requests}"})
 
     def try_out(self, device: str, lamp: str, shows: str) -> None:
-        """Switch a lamp or the buzzer on or off; the end of the test restores it."""
+        """Switch a lamp or the buzzer on or off; the end of the test restores the lamp."""
         self._send({"do": "try", "device": device, "lamp": lamp, "shows": shows})
 
     def show_result(self, device: str, passed: Sequence[str], failed: Mapping[str, str]) -> None:
         """Report the test's result to the table, which keeps failures until the test passes.
 
-        Returns once the table has confirmed it, because a result sent just before closing could be lost.
+        Wait for the table's confirmation, because a result sent just before closing could be lost.
         Raises OutOfReachError or RefusedError.
         """
         self._noted = None
@@ -123,7 +123,7 @@ class TestLink:
         self._readings.clear()
 
     def wait(self, timeout_s: float, *, typed: bool) -> tuple[list[AnyReading], str | None]:
-        """Wait up to `timeout_s`; return the readings received, and a line if one was typed."""
+        """Wait up to `timeout_s`; return the readings received, and the line typed, if any."""
         keyboard = [self._keyboard] if typed and self._keyboard is not None else []
         ready, _, _ = select.select([self._link, *keyboard], [], [], timeout_s)
         if self._link in ready:
@@ -161,7 +161,7 @@ class TestLink:
 
 
 class Guide:
-    """Takes a technician at a terminal through the steps of a test or a calibration."""
+    """Guides a technician at a terminal through the steps of a test or a calibration."""
 
     def __init__(self, link: TestLink, timeout_s: float, *, quietly: bool) -> None:
         """Allow `timeout_s` for each step; with `quietly`, write requests to standard error."""
@@ -172,11 +172,11 @@ class Guide:
         self._screen = Screen(self.stream)
 
     def show(self, text: str) -> None:
-        """Write a sentence for the technician."""
+        """Write a message for the technician."""
         self._screen.lines(self._screen.entry(Entry("", text)))
 
     def found(self, finding: SensorFinding) -> None:
-        """Write a finding about a sensor, and what to do about it."""
+        """Write a finding about a sensor and its next step."""
         style = _STYLES[finding.status]
         for line in self._screen.entry(Entry(f"{finding.status:<7} {finding.sensor:<16} ", finding.says)):
             self._screen.line(line.replace(finding.status, self._screen.styled(finding.status, style), 1))
@@ -189,13 +189,13 @@ class Guide:
         self._screen.lines(self._screen.entry(Entry("  > ", f"{what}{hint}")))
 
     def prompt(self, question: str) -> None:
-        """Write a question that is answered by typing."""
+        """Write a question, which is answered on the same line."""
         *first, last = self._screen.entry(Entry("  > ", question))
         self._screen.lines(first)
         print(f"{last} ", end="", file=self.stream, flush=True)
 
     def perform(self, step: Step, dev: str) -> Ending:
-        """Request a step and pass the readings to it; Enter ends the step, `s` and Enter skip it."""
+        """Request a step and pass it the readings; Enter ends the step, `s` and Enter skip it."""
         self.request(step.request)
         self.link.fresh()
         self.link.show_request(step.lamp_text)
@@ -215,7 +215,7 @@ class Guide:
                 return "timeout"
 
     def answer(self, question: str) -> str:
-        """Return the typed answer to a question; empty if none is typed in time."""
+        """Return the typed answer to a question; empty after a timeout."""
         if not self.typed:
             return ""
         self.prompt(question)

@@ -15,7 +15,7 @@ _INPUT_EXAMPLES = (
     "tablectl input no_roll reason=disputed",
 )
 WAIT_S = 5.0
-"""How long to wait for the answer: an input is decided and journaled once no earlier reading can arrive."""
+"""Maximum wait for an answer; the table decides on an input when no earlier reading can still arrive."""
 _FIRST: dict[str, str] = {
     "lock": "reason",
     "unlock": "reason",
@@ -39,16 +39,16 @@ _FIRST: dict[str, str] = {
     "buy": "seat",
     "confirm_late": "what",
 }
-"""The argument that an input's plain words set; every argument can also be written as `name=value`."""
+"""The argument set by an input's plain words. Every argument can also be written as `name=value`."""
 _SECOND = {"draw_button": "card", "buy": "count", "chips": "what"}
-"""The argument that the second of two plain words sets."""
+"""The argument set by the second of two plain words."""
 _ARGUMENTS = ("dice", "seat", "seats", "number", "card", "count", "reason", "what", "on")
 _CODES = {"bad_request": BAD_INPUT, "no_answer": OUT_OF_REACH}
 _SWITCHED = {"on": True, "yes": True, "off": False, "no": False}
 
 
 class ArgumentError(Exception):
-    """An invalid argument of an input; the message says what was expected."""
+    """An invalid argument of an input."""
 
 
 def add_input_arguments(parser: argparse.ArgumentParser) -> None:
@@ -56,13 +56,13 @@ def add_input_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "name",
         metavar="NAME",
-        help="the input, such as no_roll, set_dice or unlock; a refusal lists those that are allowed now",
+        help="the input, such as no_roll, set_dice or unlock; a refusal lists the inputs that are allowed",
     )
     parser.add_argument(
         "words",
         nargs="*",
         metavar="ARG",
-        help="the input's arguments: plain, such as 3 4 for set_dice, or in the form NAME=VALUE",
+        help="the input's arguments, plain (such as 3 4 for set_dice) or in the form NAME=VALUE",
     )
     parser.add_argument(
         "--by",
@@ -77,7 +77,7 @@ def add_input_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run_input(arguments: argparse.Namespace) -> int:
-    """Enter the input and wait for the answer; return 1 if refused, 2 if invalid, 3 if no answer came."""
+    """Enter the input and wait for the answer; return 1 if refused, 2 if invalid, 3 without an answer."""
     try:
         request: Json = {"do": "input", "name": arguments.name, "by": arguments.by, "who": arguments.who}
         request |= arguments_of(arguments.name, arguments.words)
@@ -101,7 +101,7 @@ def run_input(arguments: argparse.Namespace) -> int:
 
 
 def arguments_of(name: str, words: Sequence[str]) -> Json:
-    """Return an input's arguments, parsed from its words; raises ArgumentError."""
+    """Parse an input's arguments; raises ArgumentError."""
     given: Json = {}
     plain: list[str] = []
     for word in words:

@@ -57,7 +57,7 @@ def add_journal_arguments(parser: argparse.ArgumentParser) -> None:
     verify = add_subcommand(
         what,
         "verify",
-        "check every page, row, digest and signature, and that no row is missing at the end; list what no"
+        "check every page, row, digest and signature, and the presence of the last rows; list what no"
         " signature authenticates; exit 1: a fault was found",
     )
     verify.set_defaults(handler=_verify)
@@ -71,14 +71,14 @@ def add_journal_arguments(parser: argparse.ArgumentParser) -> None:
     head.add_argument(
         "--no-head",
         action="store_true",
-        help="there is no head file: verify the rows, but not that the last ones are present",
+        help="verify the rows without a head file; missing rows at the end are not detected",
     )
     verify.add_argument(
         "--key",
         type=_public_key,
         metavar="HEX",
-        help="the table's public key, as `tablectl keys show table` prints it: verify that it signs"
-        " this journal",
+        help="the table's public key, as `tablectl keys show table` prints it: verify that the journal is"
+        " signed with this key",
     )
     show = add_subcommand(what, "show", "print rows, one per line")
     show.set_defaults(handler=_show)
@@ -144,12 +144,14 @@ def run_journal(arguments: argparse.Namespace) -> int:
 
 
 def _other_key(key: PublicKey, keyring: Keyring) -> str:
-    """Return why the expected key is not the journal's last."""
+    """Return the reason why the expected key is not the journal's last key."""
     replaced_at = dict(zip((one.raw for one in keyring.keys), keyring.handovers, strict=False)).get(key.raw)
     if replaced_at is None:
         return "this is another table's journal"
-    # A replaced key authenticates nothing: anybody who has it could have written such a journal.
-    return f"the expected key was replaced in row {replaced_at}; ask the person who did that for the new key"
+    # A replaced key authenticates nothing, because anyone who has it could have written such a journal.
+    return (
+        f"the expected key was replaced in row {replaced_at}; ask the person who replaced it for the new key"
+    )
 
 
 def _verify(arguments: argparse.Namespace) -> int:
@@ -167,9 +169,7 @@ def _verify(arguments: argparse.Namespace) -> int:
         except JournalFault as fault:
             say(fault)
             if fault.code == "journal_head_missing":
-                say(
-                    "name the head file with --head; if there is none, --no-head verifies the rows without it"
-                )
+                say("name the head file with --head, or verify the rows without one with --no-head")
             elif fault.code in ACCEPTABLE:
                 say("the existing rows are valid")
             return FAILED
@@ -183,7 +183,7 @@ def _verify(arguments: argparse.Namespace) -> int:
     unauthenticated = list(found.unauthenticated)
     if key is None:
         unauthenticated.append(
-            f"that key {last_key.raw.hex()} is the table's: only the journal itself says so; pass the table's"
+            f"the table's key {last_key.raw.hex()}, which only the journal itself states; pass the table's"
             " key with --key"
         )
     counts = found._asdict()
@@ -213,7 +213,7 @@ def _verify(arguments: argparse.Namespace) -> int:
 
 
 def _journal_exists(place: JournalLocation) -> bool:
-    """Return False, and print the fault, if the head file records a journal that does not exist."""
+    """Print the fault and return False if the head file records a journal that does not exist."""
     try:
         check_journal_exists(place, read_head(place.head))
     except JournalFault as fault:
@@ -260,7 +260,7 @@ def _selected_rows(arguments: argparse.Namespace) -> tuple[int, int | None, list
 
 
 def _unknown(types: list[str]) -> bool:
-    """Return whether a requested type is unknown, and print a message if so."""
+    """Print a message and return True if a requested type is unknown."""
     known = {*OUTCOME_TYPES, *EVENTS}
     unknown = next((name for name in types if name not in known), None)
     if unknown is not None:
@@ -269,7 +269,7 @@ def _unknown(types: list[str]) -> bool:
 
 
 def _report_if_none(count: int, arguments: argparse.Namespace) -> int:
-    """Print a message to standard error if no row was found; return OK."""
+    """Print a message if no row was found; return OK."""
     if not count:
         upto = "the end" if arguments.to_n is None else f"row {arguments.to_n}"
         of = f" of type {' or '.join(arguments.type)}" if arguments.type else ""
@@ -292,7 +292,7 @@ def add_recall_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run_recall(arguments: argparse.Namespace) -> int:
-    """Recall an outcome; return 1 if it is missing, wrongly signed or now judged differently."""
+    """Recall an outcome; return 1 if it is missing, not validly signed or now judged differently."""
     try:
         with open_journal(arguments) as journal:
             recalled = recall(journal, arguments.id)

@@ -1,4 +1,4 @@
-"""Read a journal and its recordings, from their folder or from a running controller; find attempts."""
+"""Read a journal and its recordings from a folder or a running controller, and find attempts in them."""
 
 import argparse
 import atexit
@@ -36,11 +36,11 @@ _identity_of = converter_of(Identity)
 
 
 UNREADABLE = (OutOfReachError, RefusedError, JournalFault)
-"""The errors of a journal that can't be read, from its folder or from a running controller."""
+"""Errors that prevent the reading of a journal."""
 
 
 def report_unreadable(error: Exception) -> int:
-    """Print why a journal can't be read; return 2 if there is none, 3 without a controller, else 1."""
+    """Print the error; return 2 if there is no journal, 3 without a controller, else 1."""
     if isinstance(error, OutOfReachError):
         return report_out_of_reach(error)
     say(error)
@@ -67,14 +67,14 @@ class RemoteJournal:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """After a JournalFault, print why rows may be missing; there is no open connection to close."""
+        """After a JournalFault, print why recent rows may be missing."""
         if isinstance(error, JournalFault) and self._held_back:
-            say("rows written since bets opened can be read once bets are closed and hands are decided")
+            say("rows written since bets opened can be read after bets have closed and hands are decided")
 
     def rows(
         self, from_n: int = 1, to_n: int | None = None, types: Collection[str] = (), *, evidence: bool = False
     ) -> Iterator[Row]:
-        """Yield rows in order, `to_n` included, of these types or of all; `evidence` adds the readings."""
+        """Yield the rows from `from_n` to `to_n`, of these types or of all; `evidence` adds the readings."""
         wanted: Json = {"do": "rows", "from_n": from_n, "types": sorted(types), "evidence": evidence}
         for answer in self._answers(wanted if to_n is None else {**wanted, "to_n": to_n}):
             if "row" in answer:
@@ -100,7 +100,7 @@ class RemoteJournal:
         return self._last_n
 
     def recording(self, name: str) -> Path:
-        """Save a recording in a file that is deleted when this process ends; return its path."""
+        """Save a recording in a temporary file, which this process deletes at exit; return its path."""
         folder = Path(tempfile.mkdtemp(prefix="tablectl-"))
         atexit.register(shutil.rmtree, folder, ignore_errors=True)
         path = folder / f"{name}.jsonl"
@@ -125,13 +125,13 @@ def _part(answer: Json, name: str, convert: Converter[T]) -> T:
 
 
 AnyJournal = Reader | RemoteJournal
-"""A journal in its folder, or a running controller's."""
+"""A journal in a folder, or the journal of a running controller."""
 
 
 def open_journal(arguments: argparse.Namespace) -> AnyJournal:
-    """Open the journal that the arguments name, by default the installed one.
+    """Open the journal that the arguments name, by default the installed journal.
 
-    If this user may not read the installed one, it is requested from the controller.
+    If this user may not read the installed journal's file, read the journal through the controller.
 
     Raises:
         JournalFault: there is no journal.
@@ -153,7 +153,7 @@ def open_journal(arguments: argparse.Namespace) -> AnyJournal:
 
 
 def journal_file(path: Path) -> Path:
-    """Return the journal's file in this folder, or the file itself."""
+    """Return the path of the journal's file; `path` is that file or its folder."""
     return path / JOURNAL_FILE if path.is_dir() else path
 
 
@@ -164,7 +164,7 @@ def exhibit_from_journal(reader: Rows, which: AttemptRef) -> Exhibit:
     """Return one attempt from a journal, with its evidence.
 
     Raises:
-        JournalFault: there is no such attempt, or its contents were pruned.
+        JournalFault: the attempt does not exist, or its contents were pruned.
     """
     near = None if which.id is None else reader.find(which.id)
     found = find_attempt(reader, which.number, near)
@@ -186,12 +186,12 @@ def exhibit_from_journal(reader: Rows, which: AttemptRef) -> Exhibit:
 
 
 def recording_of(reader: AnyJournal, which: AttemptRef) -> AttemptRef:
-    """Return an attempt of a journal, located in the recording that contains its readings.
+    """Return a reference to a journal's attempt in the recording that contains its readings.
 
     Raises:
-        JournalFault: there is no such attempt, or it names no recording.
+        JournalFault: the attempt does not exist, or it has no recording.
         LogError: the recording no longer exists.
-        RefusedError: the controller refuses to send it.
+        RefusedError: the controller refuses to send the recording.
     """
     near = None if which.id is None else reader.find(which.id)
     found = find_attempt(reader, which.number, near)

@@ -29,11 +29,11 @@ _NOT_REVOCABLE = {
     "engine": "an engine's key can't be revoked, only replaced: tablectl keys replace engine FILE",
 }
 _HELP = {
-    "show": "print public keys, and when each replaced the one before",
+    "show": "print public keys and the history of their replacement",
     "make": "create a key in a new file that only its owner can read",
     "rotate": "replace a key with a new one that the old one signs",
     "replace": "replace a lost key with a new one, on the authority of a named person",
-    "revoke": "revoke a key without replacing it; its history records this",
+    "revoke": "revoke a key without a replacement, and record this in its history",
 }
 
 
@@ -42,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(metavar="|".join(_HELP), required=True, dest="action")
     for name, summary in _HELP.items():
         one = actions.add_parser(name, help=summary, description=summary)
-        one.add_argument("kind", choices=KINDS, help="whose key it is")
+        one.add_argument("kind", choices=KINDS, help="the kind of key")
         one.add_argument(
             "file", type=Path, nargs="?" if name == "show" else None, metavar="FILE", help="the key's file"
         )
@@ -56,7 +56,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             )
         if name in ("rotate", "replace"):
             one.add_argument(
-                "--head", type=Path, metavar="FILE", help="the journal's head file (default: next to it)"
+                "--head",
+                type=Path,
+                metavar="FILE",
+                help="the journal's head file (default: near the journal)",
             )
             one.add_argument(
                 "--sealed", action="store_true", help="FILE is sealed to this machine by systemd-creds"
@@ -103,7 +106,10 @@ def _of_table(arguments: argparse.Namespace) -> int:
         wall=system_wall,
     )
     print(public)
-    say(f"{replaced.table}: the new key signs from row {replaced.row + 1} on; store a copy of it in a safe")
+    say(
+        f"{replaced.table}: the new key signs from row {replaced.row + 1} on;"
+        " store a copy of the key in a safe"
+    )
     say(
         "enrol it with the settlement engine:"
         f" tablectl settlement enrol {replaced.table} --rules NAME --key {public} --anew"
@@ -148,7 +154,7 @@ def _of_engine(arguments: argparse.Namespace) -> int:
         return FAILED
     print(held.public)
     if arguments.action == "replace":
-        say("tables accept this key once their files name it as `engine_key`")
+        say("set `engine_key` to this key in the tables' files; the tables then accept it")
     return OK
 
 

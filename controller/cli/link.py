@@ -20,11 +20,11 @@ TIMEOUT_S = 10.0
 
 
 class OutOfReachError(Exception):
-    """The controller can't be reached; the message names the socket and says what to do."""
+    """The controller can't be reached."""
 
 
 class RefusedError(Exception):
-    """The controller refused; the message says why."""
+    """The controller refused the request."""
 
 
 def add_socket(parser: argparse.ArgumentParser) -> None:
@@ -38,24 +38,24 @@ def add_socket(parser: argparse.ArgumentParser) -> None:
 
 
 def add_json(parser: argparse.ArgumentParser) -> None:
-    """Declare `--json`; only for a command whose output is then JSON."""
+    """Declare `--json`, for a command that can print JSON."""
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 
 def add_journal_options(parser: argparse.ArgumentParser) -> None:
-    """Declare `--journal`, and `--socket` for reading the journal through its controller instead."""
+    """Declare `--journal` and `--socket`, the two ways to reach a journal."""
     parser.add_argument(
         "--journal",
         type=Path,
         metavar="DIR",
-        help="the journal's folder or file (default: ask the controller if --socket is given, else"
+        help="the journal's folder or file (default: the controller's journal with --socket, else"
         " /var/lib/table)",
     )
     parser.add_argument(
         "--socket",
         default=os.environ.get(SOCKET_VARIABLE),
         metavar="PATH",
-        help="read the journal through the controller at this socket, which requires a technician (default:"
+        help="read the journal through the controller at this socket, as a technician (default:"
         f" ${SOCKET_VARIABLE}; {SOCKET} if this user may not read the journal)",
     )
 
@@ -66,7 +66,7 @@ def ask(path: str, request: Json) -> Json:
 
 
 def conversation(path: str, request: Json) -> Iterator[Json]:
-    """Yield each line that answers a request, until the controller closes the connection.
+    """Yield the answers to a request, one per line, until the controller closes the connection.
 
     An unfinished line is dropped. Raises OutOfReachError if no controller responds.
     """
@@ -89,7 +89,7 @@ def conversation(path: str, request: Json) -> Iterator[Json]:
 
 
 def _connect(link: socket.socket, path: str) -> None:
-    """Connect, waiting while the socket's queue is full: a non-blocking connect would fail then."""
+    """Connect; wait while the socket's queue is full, because a non-blocking connect would fail."""
     waits = struct.pack("ll", int(TIMEOUT_S), 0)
     link.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, waits)
     link.connect(path)
@@ -97,13 +97,13 @@ def _connect(link: socket.socket, path: str) -> None:
 
 
 def send(link: socket.socket, request: Json) -> None:
-    """Send a request; if the controller has closed the connection, its stated reason can still be read."""
+    """Send a request; a closed connection is ignored, because the controller's reason can still be read."""
     with suppress(BrokenPipeError):
         link.sendall(msgspec.json.encode(request) + b"\n")
 
 
 def checked_answer(path: str, first: Json) -> Json:
-    """Return a controller's first answer; raises OutOfReachError if it serves too many clients already."""
+    """Return a controller's first answer; raises OutOfReachError if the controller has too many clients."""
     if first.get("code") == "too_many":
         raise OutOfReachError(f"{path}: the controller is running, but {first['says']}, or try again later")
     return first
@@ -114,7 +114,7 @@ def unreachable_error(path: str, error: OSError) -> OutOfReachError:
     found = error.strerror or str(error)
     return OutOfReachError(
         f"{path}: no controller responds on this control socket ({found});"
-        " start one with `tablectl run TABLE`, or name the right socket with --socket"
+        " start one with `tablectl run TABLE`, or name the correct socket with --socket"
     )
 
 

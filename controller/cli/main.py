@@ -21,8 +21,8 @@ COMMANDS = {
     "simulate": "simulate a table's hardware and people behind pseudo-terminals, with faults on demand",
     "run": "run the daemon of a table",
     "status": "show the state of the running table",
-    "devices": "show the state of each device of the running table, and what to do about its faults",
-    "faults": "show the active faults of the running table, and what to do about them",
+    "devices": "show the state of the running table's devices, with remedies for faults",
+    "faults": "show the active faults of the running table, with remedies",
     "test": "test a device of the running table, sensor by sensor, with a person at the table",
     "calibrate": "calibrate a camera, a wall sensor or a wheel, and write the result to the table's file",
     "input": "enter a ruling or another input at the running table",
@@ -30,22 +30,22 @@ COMMANDS = {
     "watch": "print outcomes, readings, lamps and faults as they happen",
     "console": "serve the staff's console and the players' display to browsers",
     "sign_in": "run the process that signs people in at screens, under its own Unix user",
-    "people": "manage who may sign in at screens, and in which roles",
+    "people": "manage the people who may sign in at screens, and their roles",
     "outbox": "list the outcomes that settlement has not acknowledged",
-    "shift": "summarize a shift: results, voids, reviews, who ruled, faults and locks",
-    "shadow": "compare what a shadow called with what the dealers entered",
+    "shift": "summarize a shift: results, voids, reviews, rulings, faults and locks",
+    "shadow": "compare a shadow's calls with the dealers' entries",
     "journal": "verify, show or export a journal",
     "keys": "show, make, rotate, replace and revoke the product's keys",
     "release": "sign the list of a release's files, and check an installation against it",
     "completion": "print a shell script that completes commands, options and file names",
-    "doctor": "check what support would ask about, and pack the results into an archive",
+    "doctor": "check the machine and the table, and pack the results into an archive for support",
     "firmware": "build a board's firmware, flash it, and verify what a board runs",
     "udev": "print udev rules that give the connected serial ports persistent names",
-    "recall": "show one past outcome and the evidence behind it",
-    "explain": "explain and draw how one throw, spin or deal was judged",
-    "record": "record the running table's next throws, spins or deals as a log that can be replayed",
+    "recall": "show a past outcome and its evidence",
+    "explain": "explain and draw the judgement of one throw, spin or deal",
+    "record": "record the running table's next throws, spins or deals as a log for `replay`",
     "camera": "calibrate a dice camera, watch a table with it, read pictures and videos",
-    "cut": "cut one throw, spin or deal out of a recording, as a regression test case",
+    "cut": "cut one throw, spin or deal from a recording, as a regression test case",
 }
 """Each command and its one-line help."""
 _MODULES = {
@@ -58,7 +58,7 @@ _MODULES = {
     "settle": "rules",
     "shadow": "shift",
 }
-"""The module of each command whose module is named differently."""
+"""Modules of the commands that have no module with their name."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -78,8 +78,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 def parser_for(chosen: Container[str]) -> argparse.ArgumentParser:
     """Return the parser, with the arguments of the chosen commands only.
 
-    Only the chosen commands are imported, so that help is instant on a Raspberry Pi. Raises
-    ImportError if one of them needs a package that is not installed.
+    Importing only these commands keeps help fast on a Raspberry Pi. Raises ImportError if a chosen
+    command needs a package that is not installed.
     """
     parser = shell.Parser(
         "tablectl",
@@ -105,7 +105,7 @@ def parser_for(chosen: Container[str]) -> argparse.ArgumentParser:
 
 
 def command_of(name: str) -> Command:
-    """Import a command; a module with several commands lists them in its own COMMANDS."""
+    """Import a command; a module with several commands lists them in COMMANDS."""
     if name == "completion":
         return Command(_add_completion, _complete, _COMPLETION_EXAMPLES)
     module = import_module(f"controller.cli.{_MODULES.get(name, name)}")
@@ -114,7 +114,7 @@ def command_of(name: str) -> Command:
 
 
 class _Version(argparse.Action):
-    """Prints the version; `importlib.metadata` is imported only for this, to keep help fast."""
+    """Prints the version. Only this action imports `importlib.metadata`, which keeps help fast."""
 
     def __init__(self, option_strings: Sequence[str], dest: str, help: str | None = None) -> None:  # noqa: A002 argparse names it
         super().__init__(option_strings, dest, nargs=0, default=argparse.SUPPRESS, help=help)
@@ -137,7 +137,7 @@ def _run(words: list[str]) -> int:
             code = _execute(chosen, words)
         except SystemExit as end:
             if end.code not in (shell.OK, shell.BAD_INPUT):
-                shell.discard_output()  # ended by a signal: nobody is waiting for the rest
+                shell.discard_output()  # after a signal, nobody waits for the output
             sys.stdout.flush()
             raise
         sys.stdout.flush()
@@ -190,9 +190,9 @@ def _undecodable(words: Sequence[str]) -> str | None:
 
 
 def _empty_option(words: Sequence[str]) -> str | None:
-    """Return where an empty argument was found, such as " after --who"; None if there is none.
+    """Return the place of an empty argument, such as " after --who"; None if there is none.
 
-    An empty value, usually an unset shell variable, must not count as an option that was left out.
+    An empty value typically comes from an unset shell variable, and must not count as an omitted option.
     """
     for before, word in pairwise(("", *words)):
         if not word:
@@ -230,19 +230,19 @@ _ALL_OF: Mapping[str, str] = {
     "sign_in": "web",
     "people": "web",
 }
-"""All the extras that a command needs, so that the missing ones are not reported one at a time."""
+"""All the extras that a command needs, so that one message names all of them."""
 
 
 def advice(error: ImportError, command: str) -> str | None:
-    """Return a message that says what to install; None if no extra provides the missing package."""
+    """Return a message with the extra to install; None if no extra provides the missing package."""
     package = (error.name or "").partition(".")[0]
     extra = _EXTRA_OF.get(package)
     if extra is None:
         return None
     wanted = _ALL_OF.get(command, extra)
     return (
-        f"{command}: the package {package} is not installed; it comes with the extra"
-        f" `{extra}`; in the project's folder run `make tools` or .venv/bin/pip install '.[{wanted}]'"
+        f"{command}: the package {package} from the extra `{extra}` is not installed;"
+        f" in the project's folder run `make tools` or .venv/bin/pip install '.[{wanted}]'"
     )
 
 

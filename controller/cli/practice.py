@@ -1,4 +1,4 @@
-"""`tablectl simulate --staff me`: a person practises as a virtual table's staff, and gets a score."""
+"""`tablectl simulate --staff me`: practise as a virtual table's staff, with a score."""
 
 import io
 import queue
@@ -58,7 +58,7 @@ from drivers.sim.table import Act, VirtualTable
 
 @dataclass(slots=True)
 class AttemptResult:
-    """The current result of one attempt, according to the table's outcomes."""
+    """The current result of an attempt, from the table's outcomes."""
 
     number: int
     result: Result | None = None
@@ -97,11 +97,11 @@ class AttemptResult:
 
 @dataclass(slots=True)
 class Turn:
-    """One attempt of the practice: what happened, and the table's result."""
+    """One attempt of the practice: the simulated scene, and the table's result."""
 
     scene: Scene
     card: Input | None = None
-    """The input that corrects a card of the deal, if one was misread."""
+    """The input that corrects a misread card of the deal; None without a misread card."""
     published: AttemptResult | None = None
 
 
@@ -115,9 +115,9 @@ class PlayerRequest:
 
 @dataclass(frozen=True, slots=True)
 class Missed:
-    """A wrong result, what should have been entered, and the rule.
+    """A missed ruling or request, with its remedy and rule.
 
-    `number` is the attempt's; None for a player's request between two attempts.
+    `number` is the attempt's number, or None for a player's request.
     """
 
     number: int | None
@@ -128,7 +128,7 @@ class Missed:
 
 @dataclass(slots=True)
 class Score:
-    """The score over every attempt so far."""
+    """The score of all attempts so far."""
 
     spoken_rule: str
     """The rule by which a person declares an attempt void."""
@@ -165,7 +165,7 @@ class Score:
         published.add(outcome)
 
     def counted(self) -> list[Turn]:
-        """Return the attempts that have one right result and that the table has decided or reviewed."""
+        """Return the decided or reviewed attempts that have a single correct result."""
         return [
             turn
             for turn in self.turns
@@ -173,7 +173,7 @@ class Score:
         ]
 
     def missed(self) -> list[Missed]:
-        """Return the wrong results, and the players' requests that were not entered."""
+        """Return the incorrect results, and the players' requests that were not entered."""
         missing = [made.request for made in self.requests if not made.entered]
         return [missed for turn in self.counted() if (missed := self._missed(turn)) is not None] + [
             Missed(None, one.text, f"{one.name} {one.seat}", one.rule) for one in missing
@@ -201,10 +201,10 @@ class Score:
 
 
 def score_lines(screen: Screen, score: Score) -> list[str]:
-    """Return the lines of the score: how many attempts are correct, and what was missed, with the rules."""
+    """Return the lines of the score: the number of correct attempts, and each mistake with its rule."""
     count, missed = len(score.counted()) + len(score.requests), score.missed()
     if not count:
-        return ["no attempt was completed: no score"]
+        return ["no attempt was completed, so there is no score"]
     summary = f"Score: {count - len(missed)} of {count} correct"
     lines = ["", screen.styled(summary, "green" if not missed else "yellow")]
     for one in missed:
@@ -247,7 +247,7 @@ _BY = {
     "pass_dice": "stickperson",
     "new_shooter": "stickperson",
 } | dict.fromkeys(("lock", "unlock", "open_table", "close_table"), "supervisor")
-"""The role that enters an input, if it is not the role of the person who rules."""
+"""The role for each input that the ruling person does not enter."""
 
 
 def _high_roller_in(status: Json) -> Json:
@@ -259,17 +259,17 @@ def _high_roller_in(status: Json) -> Json:
 
 
 def _stage_in(status: Json) -> str:
-    """Return the stage of the game of High Roller; without one, that of the button's draw."""
+    """Return the stage of the High Roller game or, without a game, of the button draw."""
     return str(_high_roller_in(status).get("stage", _NO_GAME))
 
 
 class Practice:
-    """A practice session: the virtual table in a thread, the controller as a process, a person who types."""
+    """A practice session: a thread for the virtual table, a process for the controller, and the keyboard."""
 
     def __init__(
         self, settings: TableSettings, screen: Screen, stopping: threading.Event, *, seed: int = 1
     ) -> None:
-        """Prepare the session; nothing runs yet. Players' requests at High Roller are drawn from `seed`."""
+        """Prepare the session without starting it; `seed` determines the players' High Roller requests."""
         rules = settings.rules
         judged = rules.throw or rules.spin or rules.deal
         causes = {} if judged is None else judged.causes
@@ -284,7 +284,7 @@ class Practice:
         self._stopping = stopping
         self._go = threading.Event()
         self._under_way = False
-        """Whether an attempt has been started whose result has not been seen yet."""
+        """Whether an attempt has started and its result can't be seen yet."""
         self._players = Random(seed)  # noqa: S311 - a reproducible simulation, not a secret
         self._failed = False
         self._had_request = False
@@ -302,7 +302,7 @@ class Practice:
         return self._stage
 
     def begun(self, act: Act) -> None:
-        """Begin an attempt, in the stage's thread; write what a person sees once its result can be seen."""
+        """Begin an attempt (in the stage's thread); describe it when a person can see the result."""
         (scene,) = act.scenes
         card = card_to_set(act) if self._staff.cards else None
         self.score.begin(scene, card)
@@ -316,10 +316,7 @@ class Practice:
         self._commentary.event("Rule on it if needed; then press Enter to continue.", "dim")
 
     def run(self, stage: Stage, table: VirtualTable, folder: Path, table_file: Path) -> int:
-        """Play until the attempts are over, the person quits or a signal arrives; print the score.
-
-        Return the exit code.
-        """
+        """Play until the attempts are over, the person quits or a signal arrives; return the exit code."""
         self._table, self._folder, self._file = table, folder, table_file
         self._socket = str(folder / "control.sock")
         playing = threading.Thread(target=self._guarded, args=(lambda: stage.run(self._over),), name="stage")
@@ -341,7 +338,7 @@ class Practice:
         return DEFECT if self._failed else OK
 
     def _guarded(self, run: Callable[[], None]) -> None:
-        """Run a thread's function; if it fails, end the practice with a message, and save the traceback."""
+        """Run a thread's function; if it fails, save the traceback and end the practice with a message."""
         try:
             run()
         except Exception as error:  # noqa: BLE001 - a thread that died would leave the practice waiting
@@ -353,7 +350,7 @@ class Practice:
             thread, what = threading.current_thread().name, str(error) or type(error).__name__
             self._screen.line()
             say(f"practice: the {thread} thread failed ({what}), so the practice ends; details are in {kept}")
-            say("start it again with the same command; if it fails again, report it with that file")
+            say(f"run the same command again; if it fails again, send {kept} to support")
 
     def _over(self) -> bool:
         return self._stopping.is_set()
@@ -374,7 +371,7 @@ class Practice:
         )
 
     def _ready(self, controller: subprocess.Popen[bytes]) -> bool:
-        """Wait until the table is unlocked; return False, with a message, if it does not unlock."""
+        """Wait until the table is unlocked; after a timeout, print a message and return False."""
         self._screen.draft("the controller is starting and looking for its devices...")
         end_s = time.monotonic() + _READY_S
         while time.monotonic() < end_s and not self._stopping.wait(_POLL_S):
@@ -384,11 +381,11 @@ class Practice:
             if self._status().get("lock") == "unlocked":
                 return True
         if not self._stopping.is_set():
-            say(f"practice: the table is still locked; see why: tablectl status --socket {self._socket}")
+            say(f"practice: the table is still locked; find out why: tablectl status --socket {self._socket}")
         return False
 
     def _listen(self) -> None:
-        """Start the threads that print what happens at the table and read the keyboard."""
+        """Start the threads that print the table's events and read the keyboard."""
         for name, run in (("watch", self._watch), ("keyboard", self._read)):
             threading.Thread(target=self._guarded, args=(run,), name=name, daemon=True).start()
 
@@ -437,11 +434,11 @@ class Practice:
     def _start_next(self) -> None:
         """Clear the last attempt from the table and start the next one."""
         if self._under_way:
-            self._commentary.event("wait: this attempt is not over yet", "yellow")
+            self._commentary.event("wait until this attempt is over", "yellow")
             return
         status = self._status()
         if self._staff.cards and status.get("attempt_open"):
-            self._commentary.event("the deal is still open: rule on it, or call a misdeal", "yellow")
+            self._commentary.event("the deal is still open; rule on it, or call a misdeal", "yellow")
             return
         self._stage = _stage_in(status)
         if self.score.turns and self._staff.dice:
@@ -459,7 +456,7 @@ class Practice:
         return self._staff.begins_game if new_game else self._staff.begins
 
     def _let_player_ask(self, status: Json) -> bool:
-        """Let a player at High Roller make a request before the roll; never twice in a row."""
+        """Announce a player's request at High Roller, but not twice in a row; return whether there is one."""
         if self._had_request:
             self._had_request = False
             return False

@@ -52,7 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Run the command; return 1 if files differ or no trusted key signed them, 2 for bad input."""
+    """Run the command; return 1 if files differ or no trusted key signed the list, 2 for bad input."""
     try:
         place = place_of(arguments.of)
         if arguments.action == "sign":

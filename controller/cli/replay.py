@@ -1,7 +1,6 @@
 """`tablectl replay`: print the outcomes of recorded sensor logs or of raw serial captures.
 
-Each of a table's recordings can be replayed on its own, so several logs are replayed in parallel, in one
-process per core, and their results are printed in the order of the logs.
+Several logs are replayed in parallel, in one process per core. Results are printed in the order of the logs.
 """
 
 import argparse
@@ -43,13 +42,13 @@ from drivers.ss2.device import Ss2Settings, Ss2Wheel
 from drivers.ss2.protocol import restore_blank
 
 AHEAD = 4
-"""Logs queued for each worker: enough to keep it busy, and few enough that results don't pile up."""
+"""Logs queued per worker, enough to keep it busy and few enough to limit the stored results."""
 _SHOWN_EVERY_S = 0.5
 Result = TypeVar("Result")
 
 
 class _Worker(NamedTuple):
-    """The data that a worker process inherits from its parent by fork, without pickling."""
+    """The data that a worker process inherits by fork, without pickling."""
 
     lines: "Synchronized[int]"
     play: Callable[[str], object]
@@ -60,7 +59,7 @@ _worker: _Worker | None = None
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """The progress of a replay; `fraction`, from 0 to 1, is the part of the logs' size that is done."""
+    """The progress of a replay; `fraction` is the completed part of the logs' total size, from 0 to 1."""
 
     logs: int
     done: int
@@ -70,7 +69,7 @@ class Progress:
 
     @property
     def left_s(self) -> float | None:
-        """The remaining time at the current speed, in seconds; None before the first log is done."""
+        """Estimate of the remaining time in seconds; None before the first log is done."""
         return self.elapsed_s / self.fraction * (1 - self.fraction) if self.fraction else None
 
 
@@ -80,7 +79,7 @@ def cores() -> int:
 
 
 def count_lines(lines: int) -> None:
-    """In a worker: add to the number of lines read."""
+    """Add to the number of lines read, in a worker."""
     if _worker is not None:
         with _worker.lines.get_lock():
             _worker.lines.value += lines
@@ -95,9 +94,11 @@ def replay_in_parallel(
 ) -> Iterator[Result]:
     """Replay logs in parallel processes; yield the results in the order of the logs.
 
-    Results must be picklable. `progress` is called at least twice a second. An exception raised by `play` is
-    raised here when its log's turn comes; BrokenProcessPool is raised if a worker is killed. All workers are
-    stopped at the end.
+    Results must be picklable. `progress` is called at least twice a second. All workers stop at the end.
+
+    Raises:
+        BrokenProcessPool: a worker was killed.
+        Exception: `play` raised it; the results of earlier logs come first.
     """
     context = get_context("fork")
     lines = context.Value("q", 0)
@@ -131,7 +132,7 @@ def replay_in_parallel(
 
 
 def _begin(worker: _Worker) -> None:
-    global _worker  # noqa: PLW0603 - a pool's workers can share state only like this
+    global _worker  # noqa: PLW0603 - the workers of a pool have no other shared state
     _worker = worker
     for number in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_DFL)
@@ -146,19 +147,19 @@ def _size_of(log: str) -> int:
     try:
         return Path(log).stat().st_size
     except OSError:
-        return 0  # its replay reports what is wrong with it
+        return 0  # the log's replay reports the error
 
 
 DEVICES = ("ss2",)
 """The devices whose captures can be replayed."""
 WHEELS = (37, 38, 39, 40)
-"""The numbers of pockets that an SS2 wheel can have."""
+"""The possible numbers of pockets of an SS2 wheel."""
 DEFAULT_RULES = "roulette"
 _PROGRESS_EVERY = 10_000
 
 
 def setup_for_wheel(ruleset: RuleSet, pockets: int, calls: Calls | None) -> Setup:
-    """Return the setup of a table with only the wheel, whose count of revolutions must be trusted.
+    """Return the setup of a table with a wheel alone, whose count of revolutions is trusted.
 
     Raises SetupError if the rule set is not for roulette.
     """
@@ -178,7 +179,7 @@ class CapturePlay:
     """A capture played through the driver and a session; `wheel` holds the driver's counts."""
 
     def __init__(self, capture: Capture, setup: Setup) -> None:
-        """Start a session; raises SetupError if the setup lacks something that its game needs."""
+        """Start a session; raises SetupError if the setup is incomplete for its game."""
         self.wheel = Ss2Wheel("ss2", Ss2Settings(port="", listen_only=True))
         self._capture = capture
         self._session = Session(setup)
@@ -204,7 +205,7 @@ class CapturePlay:
 
 
 def _wheel(pockets: int) -> Wheel:
-    """Return the wheel; the positions of 000 and 0000 are unknown, and do not matter here."""
+    """Return the wheel. The positions of 000 and 0000 are unknown, and are not used."""
     name = "european" if pockets == min(WHEELS) else "american"
     more_zeros = ("000", "0000")[: max(0, pockets - 38)]
     return Wheel.trusted(name, (*STANDARD_POCKETS[name], *more_zeros))
@@ -219,7 +220,7 @@ EXAMPLES = (
 )
 
 _MAX_NAMED = 10
-"""The maximum number of unknown kinds and fields that are named, the most frequent first."""
+"""Maximum number of unknown kinds and fields in a message, the most frequent first."""
 _CLEAR_LINE = "\r\x1b[K"
 _BAR = 20
 """The width of the progress bar in characters."""
@@ -234,7 +235,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         nargs="+",
         help="a recorded log, plain or gzip; - for standard input; several are replayed in parallel",
     )
-    parser.add_argument("--rules", metavar="NAME", help="judge by this rule set instead of the log's own")
+    parser.add_argument("--rules", metavar="NAME", help="judge by this rule set instead of the log's")
     parser.add_argument(
         "--calls",
         choices=("automatic", "confirm"),
@@ -264,20 +265,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--workers",
         type=whole_number(1, MAX_WORKERS),
         metavar="N",
-        help="with several logs: how many are replayed at a time (default: the number of cores)",
+        help="the number of logs replayed at a time (default: the number of cores)",
     )
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Replay the logs, print their outcomes and, with `--check`, compare them.
 
-    If a log is bad, none of its outcomes is printed and the replay ends: later outcomes would follow a gap.
+    A bad log ends the replay, and none of its outcomes are printed.
     """
     outcomes: list[Json] = []
     try:
         expected = read_expected(arguments.check) if arguments.check else None
         for results in _played(arguments):
-            # Bytes, so that the same log gives the same output under any locale.
+            # Write bytes, because text output would depend on the locale.
             sys.stdout.buffer.write("".join(line + "\n" for line in results.lines).encode())
             sys.stdout.buffer.flush()
             for remark in results.remarks:
@@ -314,7 +315,11 @@ def _played(arguments: argparse.Namespace) -> Iterator[_Results]:
     workers = min(arguments.workers or cores(), len(logs))
     if len(logs) > 1 and "-" in logs:
         raise LogError(
-            "-", "standard input among other logs", "standard input alone", "replay it by itself", None
+            "-",
+            "standard input among other logs",
+            "standard input alone",
+            "replay it in a separate run",
+            None,
         )
     if len(logs) == 1:
         replayed = _replayed(logs[0], arguments, _progress_shown())
@@ -336,7 +341,7 @@ def _clear_progress() -> None:
 
 
 def _results_or_error(arguments: argparse.Namespace, log: str) -> _Results | str:
-    """In a worker: return the results of a log, or what is wrong with it."""
+    """Return the results of a log or an error message, in a worker."""
     counted = 0
 
     def count(lines: int) -> None:
@@ -359,7 +364,7 @@ def _replay_log(name: str, arguments: argparse.Namespace, progress: Callable[[in
     if arguments.wheel is not None:
         expected = "--wheel only with --device ss2"
         raise LogError(
-            "--wheel", "--wheel with a recorded log", expected, "a log's header describes its wheel"
+            "--wheel", "--wheel with a recorded log", expected, "omit it; a log's header describes its wheel"
         )
     with open_log(name, lenient=arguments.lenient) as log:
         setup = build_setup(log.header, ruleset_of(log, arguments.rules), log.name, arguments.calls)
@@ -382,9 +387,9 @@ def _replay_capture(
 
 
 def log_start_wall_us(header: Header) -> int | None:
-    """Return the wall time at a log's own time 0, in microseconds since 1970.
+    """Return the wall time at a log's time 0, in microseconds since 1970.
 
-    None if the log is not a table's recording, or its header does not have the wall time.
+    Only a table's recording has a wall time in its header; return None for any other log.
     """
     if header.session is None or not header.epoch:
         return None
@@ -395,7 +400,7 @@ def log_start_wall_us(header: Header) -> int | None:
 
 
 def log_stamp(header: Header) -> Stamp:
-    """Return the Stamp of a log's times: wall time for a table's recording, else the log's own time."""
+    """Return the formatter for a log's times: wall time for a table's recording, else the log's time."""
     began_us = log_start_wall_us(header)
     return log_clock if began_us is None else wall_stamp(began_us, 0)
 
@@ -418,9 +423,9 @@ def _results_of(
 
 
 def ruleset_of(log: Log, override: str | None) -> RuleSet:
-    """Return a log's rule set: `override`, else the one recorded in it, else the one that it names.
+    """Return a log's rule set: `override`, else the recorded one, else the one named in the header.
 
-    A log may name a shipped or configured rule set only, never a file. Raises LogError or SettingsError.
+    A log may name a shipped or configured rule set, but not a file. Raises LogError or SettingsError.
     """
     if override:
         return load_ruleset(override)
@@ -458,8 +463,8 @@ def remarks_on(log: Log, late: int) -> Iterator[str]:
     """Yield remarks for the user about a log that was replayed."""
     if log.truncated:
         yield (
-            f"{log.name}: truncated after line {log.lines}: the power was lost, or the log is still being"
-            " written; replayed up to there"
+            f"{log.name}: truncated after line {log.lines}, because the power was lost or the log is still"
+            " being written; replayed up to this line"
         )
     if log.unknown:
         named = ", ".join(f"{name} x{count}" for name, count in log.unknown.most_common(_MAX_NAMED))
@@ -475,12 +480,12 @@ def remarks_on(log: Log, late: int) -> Iterator[str]:
 def _remarks_on_capture(capture: Capture, play: CapturePlay) -> Iterator[str]:
     name, decoder = capture.name, play.wheel.decoder
     counts = f"{capture.lines:,} lines, {play.wheel.frames:,} status frames, {decoder.discarded:,} malformed"
-    yield f"{name}: {counts}; revolutions are as the wheel reports them"
+    yield f"{name}: {counts}; revolutions are the wheel's counts"
     if capture.restarts:
         times = counted(capture.restarts, "time")
         yield f"{name}: the recorder's clock went back {times}; a long pause is assumed each time"
     if capture.truncated:
-        yield f"{name}: truncated after line {capture.lines}; replayed up to there"
+        yield f"{name}: truncated after line {capture.lines}; replayed up to this line"
     if capture.skipped:
         yield f"{name}: skipped {counted(capture.skipped, 'bad line')}, the first: {capture.first_skipped}"
 

@@ -42,7 +42,7 @@ EXAMPLES = (
 
 _NAMES = frozenset({"name", "title", "game"})
 _UNITS = {"ms": "ms", "s": "s", "mm": "mm", "deg": "degrees", "cents": "cents", "percent": "per cent"}
-"""Units in words, by the last part of a setting's name."""
+"""Units in words, by the suffix of a setting's name."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -52,7 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         what, "show", "print a rule set's settings, with units and rules, and its pay table"
     )
     show.set_defaults(handler=_show)
-    explain = add_subcommand(what, "explain", "print what a rule means, and where its document states it")
+    explain = add_subcommand(what, "explain", "print a rule's meaning and its place in the document")
     explain.set_defaults(handler=_explain)
     explain.add_argument("name", metavar="ID", help="the rule's id, such as C34-INV-2ii or !34-15")
     verify = add_subcommand(
@@ -120,7 +120,7 @@ def _with_unit_and_rule(key: str, text: str, rules_by_key: Mapping[str, str]) ->
     value = f"{text} {unit}".rstrip() if text != "-" else text
     if ".causes." in key:
         return value
-    own = "chosen for this product: no rule requires it"
+    own = "chosen for this product; no rule requires it"
     return f"{value}  [{rules_by_key.get(key, own)}]"
 
 
@@ -249,7 +249,7 @@ def _printed(printed: str | None, *, agrees: bool | None) -> str:
 
 
 def _report_of(report: Report) -> dict[str, object]:
-    """Return a report as values for `--json`; exact figures are fractions as text."""
+    """Return a report as values for `--json`, with exact figures as text fractions."""
     return {
         "ruleset": report.ruleset,
         "title": report.title,
@@ -280,7 +280,7 @@ def _report_of(report: Report) -> dict[str, object]:
 
 
 def _paytable(ruleset: RuleSet) -> dict[str, object]:
-    """Return a rule set's pay table as it is in its file; {} if it has none. Raises SettingsError."""
+    """Return the contents of a rule set's pay table file; {} without one. Raises SettingsError."""
     if ruleset.name not in config_names("paytables"):
         return {}
     document = parse_document(config_file("paytables", ruleset.name))

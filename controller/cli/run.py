@@ -36,7 +36,7 @@ EXAMPLES = (
 )
 
 SWITCH_S = 0.0005
-"""The interpreter's thread switch interval in seconds; with the default, 5 ms, a reading can wait 12 ms."""
+"""The interpreter's thread switch interval; with the default, 5 ms, a reading can wait for 12 ms."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -89,7 +89,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--shadow",
         action="store_true",
-        help="watch a table that is run by hand: publish nothing, light no lamp, keep a separate journal;"
+        help="watch a manually run table: publish nothing, light no lamp, keep a separate journal;"
         " `tablectl shadow` compares its calls with the dealers' entries",
     )
     parser.add_argument("--screen-group", metavar="GROUP", help="the Unix group of the console's process")
@@ -103,8 +103,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--release-key",
         type=Path,
         metavar="FILE",
-        help="the trusted public release keys: with this option the table stays locked unless every file of"
-        " the program matches a list signed by one of them (see `tablectl release`)",
+        help="the trusted public release keys; the table stays locked unless every program file matches a"
+        " list signed with one of these keys (see `tablectl release`)",
     )
     for role in ("staff", "technician", "settlement"):
         parser.add_argument(
@@ -134,7 +134,7 @@ def run(arguments: argparse.Namespace) -> int:
         with startup_frozen():
             daemon.run()
     finally:
-        # The socket is closed first, because an input that arrives now could no longer be processed.
+        # Close the socket first, because an input that arrives now can no longer be processed.
         control.stop()
         code = daemon.close()
     return code
@@ -144,7 +144,7 @@ def _daemon(arguments: argparse.Namespace) -> Daemon:
     """Create the daemon for these arguments, without opening anything.
 
     Raises:
-        SettingsError: with every mistake in the table's file and the options.
+        SettingsError: the table's file or the options have mistakes; the error lists all of them.
         InUseError: another controller uses the journal or the socket.
     """
     options, environ = _options(arguments), dict(os.environ)
@@ -207,7 +207,7 @@ def _sources(options: Options, settings: TableSettings) -> tuple[Callable[[Daemo
 
 
 def _open(daemon: Daemon) -> Control:
-    """Open the daemon and its control socket; the daemon is closed again if the socket can't be opened."""
+    """Open the daemon and its control socket; if the socket can't be opened, close the daemon."""
     options = daemon.options
     daemon.open()
     try:

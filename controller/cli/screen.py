@@ -1,4 +1,4 @@
-"""Terminal output: what the terminal can show, and the layout of lines, tables and live pages."""
+"""Terminal output: a terminal's capabilities, and the layout of lines, tables and live pages."""
 
 import os
 import shutil
@@ -22,12 +22,12 @@ _PIPS = "⚀⚁⚂⚃⚄⚅"
 _SUITS = {"c": "♣", "d": "♦", "h": "♥", "s": "♠"}
 _TO_ASCII = str.maketrans({"—": "-", "…": "...", "°": " deg"})
 _MIN_TEXT_WIDTH = 24
-"""If the text beside a lead would have fewer columns than this, it is put below the lead."""
+"""Minimum width of the text beside a lead, in columns; narrower text is put below the lead."""
 _HOME, _CLEAR_LINE, _CLEAR_BELOW = "\x1b[H", "\x1b[K", "\x1b[J"
 
 
 class Entry(NamedTuple):
-    """A lead and the text beside it; text too long for the window wraps within its own column."""
+    """A lead and the text beside it; long text wraps within its column."""
 
     lead: str
     text: str
@@ -36,10 +36,10 @@ class Entry(NamedTuple):
 
 
 class Screen:
-    """A text stream, usually a terminal, laid out for people."""
+    """A text stream, typically a terminal, laid out for people."""
 
     def __init__(self, stream: TextIO, environment: Mapping[str, str] = os.environ) -> None:
-        """Detect what the stream can show.
+        """Detect the stream's capabilities.
 
         NO_COLOR switches colour off; TERM=dumb also switches cursor movements off.
         """
@@ -52,12 +52,12 @@ class Screen:
 
     @property
     def width(self) -> int:
-        """Return how many columns a line may have now; a window can be resized at any time."""
+        """Return the current width in columns; a window can be resized at any time."""
         return shutil.get_terminal_size().columns if self.terminal else UNLIMITED
 
     @property
     def height(self) -> int:
-        """Return how many rows the window has."""
+        """Return the current height in rows."""
         return shutil.get_terminal_size().lines if self.terminal else UNLIMITED
 
     def line(self, text: str = "") -> None:
@@ -72,7 +72,7 @@ class Screen:
             self.line(line)
 
     def draft(self, text: str) -> None:
-        """Show text that the next line replaces; does nothing if the cursor can't be moved."""
+        """Show text that the next line replaces; do nothing if the cursor can't be moved."""
         if self.cursor:
             self._has_draft = True
             shown = self._encodable(text)[: self.width - 1]  # a wrapped line could not be replaced
@@ -84,7 +84,7 @@ class Screen:
             print(f"{_HOME}{_CLEAR_BELOW}", end="", file=self._stream, flush=True)
 
     def page(self, lines: Sequence[str], *, first: bool) -> None:
-        """Replace the previous page with these lines, as many as the window has room for."""
+        """Replace the previous page with these lines, cut to the window's height."""
         if not self.cursor:
             self.lines(lines if first else ["", *lines])
             return
@@ -115,7 +115,7 @@ class Screen:
         return [f"{first}{styled[0]}", *(f"{indent}{part}" for part in styled[1:])]
 
     def wrapped(self, line: str, indent: int, style: Style = "plain") -> list[str]:
-        """Return a line wrapped to the window, its continuation lines indented this far."""
+        """Return a line wrapped to the window, with its continuation lines indented."""
         if len(line) <= self.width:
             return [self.styled(line, style)]
         begins = len(line) - len(line.lstrip())
@@ -129,7 +129,7 @@ class Screen:
         return [self.styled(part, style) for part in parts]
 
     def table(self, entries: Iterable[Entry], indent: str = "  ") -> list[str]:
-        """Return the lines of entries, with their texts aligned in one column."""
+        """Return the lines of entries, with the texts aligned in a column."""
         rows = list(entries)
         width = max((len(row.lead) for row in rows), default=0)
         leads = [f"{indent}{row.lead:<{width}}  " for row in rows]
@@ -165,14 +165,14 @@ Row = tuple[str, str]
 
 
 def aligned(rows: Iterable[Row], indent: str = "  ") -> Iterator[str]:
-    """Return lines of rows of two columns, with the second column aligned."""
+    """Return the lines of two-column rows, with the second column aligned."""
     table = list(rows)
     width = max((len(key) for key, _ in table), default=0)
     return (f"{indent}{key:<{width}}  {text}".rstrip() for key, text in table)
 
 
 def rows_of(value: Mapping[str, Value], path: str = "") -> Iterator[Row]:
-    """Yield every value of a nested document with its dotted key; a figure is shown with its rule."""
+    """Yield the dotted key and the value of each entry in a nested document; a figure includes its rule."""
     for name, part in value.items():
         key = f"{path}.{name}" if path else name
         if isinstance(part, Mapping) and not _is_figure(part):

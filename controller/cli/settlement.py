@@ -57,7 +57,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--key-file",
         metavar="PEM",
-        help="the engine's signing key, created if it does not exist (default: beside an SQLite database,"
+        help="the engine's signing key, created if it does not exist (default: next to an SQLite database,"
         " else /var/lib/table/settlement.key)",
     )
     actions = parser.add_subparsers(dest="action", metavar="WHAT", required=True)
@@ -83,7 +83,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=real_number(0.001, 60, "seconds"),
         default=0.6,
         metavar="SECONDS",
-        help="how long a bet waits for its table's signed statement that bets are open"
+        help="the maximum time that a bet waits for its table's signed statement that bets are open"
         " (default: %(default)s)",
     )
     run_it.add_argument(
@@ -95,7 +95,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     key = add_subcommand(actions, "key", "show the engine's public key, for a table's `engine_key`")
     key.add_argument("--rotate", action="store_true", help="create a new key, signed by the current one")
     add_subcommand(
-        actions, "prove", "check every movement of money, balance, seal and replay; exit 1: one is wrong"
+        actions, "prove", "check every movement of money, balance, seal and replay; exit 1: a check failed"
     )
     enrol = add_subcommand(actions, "enrol", "pin a table's public key and rule set")
     enrol.add_argument("table", help="the table's name")
@@ -115,7 +115,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     rounds = add_subcommand(
         actions,
         "rounds",
-        "print the times between each round's last wager, close of bets, first motion and result",
+        "print each round's times from last wager to close of bets, and from the close to motion and result",
     )
     rounds.add_argument("table", help="the table's name")
     rounds.add_argument(
@@ -126,10 +126,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="print at most N rounds (default: %(default)s)",
     )
     release = add_subcommand(
-        actions, "release", "let a halted table continue, once a person has investigated"
+        actions, "release", "allow a halted table to continue after a person's investigation"
     )
     release.add_argument("table", help="the table's name")
-    release.add_argument("--who", required=True, help="the person who has investigated")
+    release.add_argument("--who", required=True, help="the person who investigated")
     release.add_argument("--refund", action="store_true", help="refund all stakes of the table first")
     token = add_subcommand(actions, "token", "create, list and revoke the tokens of the HTTP API")
     of_tokens = token.add_subparsers(dest="token", metavar="WHAT", required=True)
@@ -138,13 +138,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     make.add_argument(
         "--role", choices=("staff", "player", "reader"), required=True, help="what the token permits"
     )
-    make.add_argument("--player", help="with --role player: the player to whose account it gives access")
+    make.add_argument("--player", help="with --role player: the player whose account the token opens")
     add_subcommand(of_tokens, "list", "list all tokens")
     add_subcommand(of_tokens, "revoke", "revoke a token").add_argument("name", help="the token's name")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Run the command; return 1 for a failed proof or a refusal, 2 for bad input, 3 without its database."""
+    """Run the command; return 1 for a failed proof or a refusal, 2 for bad input, 3 without a database."""
     from controller.settlement_service.faults import DatabaseUnavailable, RequestRefused, SettlementFault
 
     try:
@@ -172,7 +172,7 @@ def _do(arguments: argparse.Namespace) -> int:
         return _prove(arguments.database)
     if arguments.action == "key":
         return _show_key(arguments)
-    # Wrong arguments are reported before a database is created.
+    # Check the arguments before a database is created.
     action = _action(arguments)
     policies = Policies(malfunction=getattr(arguments, "malfunction", "stand"))
     with closing(Store(arguments.database)) as store:
@@ -183,7 +183,7 @@ def _do(arguments: argparse.Namespace) -> int:
 
 
 def _needs_existing_database(arguments: argparse.Namespace) -> bool:
-    """Return whether the command needs an existing database; enrolling a first table creates one."""
+    """Return whether the command needs an existing database; enrolling the first table creates one."""
     match arguments.action:
         case "run":
             return False
@@ -201,7 +201,7 @@ def _check_database(database: str) -> None:
 
 
 def _action(arguments: argparse.Namespace) -> Callable[["Engine"], None]:
-    """Check the arguments; return what to do with the engine. Raises ValueError or SettingsError."""
+    """Check the arguments; return the action on the engine. Raises ValueError or SettingsError."""
     match arguments.action:
         case "run":
             return partial(_run, _serving(arguments), _key_file(arguments))
@@ -287,7 +287,7 @@ def _serving(arguments: argparse.Namespace) -> "Serving":
 
 
 def _check_pem_files(option: str, files: Sequence[str], load: Callable[[], object]) -> None:
-    """Check PEM files before anything is created; raises ValueError if they can't be used."""
+    """Check PEM files before anything is created; raises ValueError for unusable files."""
     missing = next((file for file in files if not Path(file).is_file()), None)
     if missing is not None:
         raise ValueError(f"{option}: the PEM file {missing} does not exist")

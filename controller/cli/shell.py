@@ -1,4 +1,4 @@
-"""What all commands share: exit codes, messages, standard streams, signals, argument types, output files."""
+"""Exit codes, messages, standard streams, signals, argument types and output files of all commands."""
 
 import argparse
 import codecs
@@ -28,7 +28,7 @@ OK = 0
 FAILED = 1
 """A check failed, or a request was refused."""
 BAD_INPUT = 2
-"""A log, a setting or an argument is wrong."""
+"""A log, a setting or an argument is invalid."""
 OUT_OF_REACH = 3
 """A controller, a sign-in process or a database can't be reached."""
 DEFECT = 70
@@ -49,9 +49,9 @@ EXIT_CODES_HELP = (
 
 @contextmanager
 def collector_paused() -> Iterator[None]:
-    """Pause the garbage collector while modules are imported: almost nothing that they create is garbage.
+    """Pause the garbage collector during imports, which create almost no garbage.
 
-    Otherwise, the collector takes a tenth of the time that `tablectl run` needs for its imports.
+    Otherwise, the collector takes a tenth of the import time of `tablectl run`.
     """
     was_on = gc.isenabled()
     gc.disable()
@@ -64,10 +64,10 @@ def collector_paused() -> Iterator[None]:
 
 @contextmanager
 def startup_frozen() -> Iterator[None]:
-    """Exclude everything that a service has loaded so far from garbage collection while it runs.
+    """Exclude a service's loaded modules and objects from garbage collection.
 
-    A full collection stops all threads. With all modules included it takes 25 to 90 ms, during which
-    no result is called and no bet is accepted.
+    A full collection stops all threads. With the modules included, it takes 25 to 90 ms, during which no
+    result is called and no bet is accepted.
     """
     gc.collect()
     gc.freeze()
@@ -78,11 +78,11 @@ def startup_frozen() -> Iterator[None]:
 
 
 UNLIMITED = 100_000
-"""The columns and rows of a stream that is not a terminal: lines in a pipe are never wrapped."""
+"""Width and height of a stream that is not a terminal; lines in a pipe are not wrapped."""
 
 
 def say(text: object) -> None:
-    """Write a message to standard error; if that is closed, the exit code is the only report."""
+    """Write a message to standard error; a closed standard error drops it."""
     if sys.stderr is None:
         return
     columns = get_terminal_size().columns if sys.stderr.isatty() else UNLIMITED
@@ -93,19 +93,19 @@ def say(text: object) -> None:
 
 
 def printable(text: str) -> str:
-    """Escape every character that could control the terminal, because names in a log are not trusted."""
+    """Escape all characters that could control the terminal, because names in a log are not trusted."""
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 def caller() -> str:
-    """Return the name of the Unix user who runs this, from the kernel's user ID: $LOGNAME can be forged."""
+    """Return the Unix user's name, from the kernel's user ID because $LOGNAME can be forged."""
     with suppress(KeyError):
         return pwd.getpwuid(os.geteuid()).pw_name
     return str(os.geteuid())
 
 
 def own_name() -> str:
-    """Return the command that starts this program in the caller's shell: its name on PATH, else its path."""
+    """Return the command that starts this program in a shell: its name on PATH, else its path."""
     called = Path(sys.argv[0])
     if called.name != "tablectl" or which("tablectl"):
         return "tablectl"
@@ -113,9 +113,9 @@ def own_name() -> str:
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser that refuses abbreviated options; its subcommands' parsers are of this class too.
+    """A parser that refuses abbreviated options, as do the parsers of its subcommands.
 
-    An abbreviation in a script would be refused, or change its meaning, once another option also matches it.
+    A new option could make an abbreviation in a script ambiguous, or change its meaning.
     """
 
     def __init__(
@@ -138,7 +138,7 @@ class Parser(argparse.ArgumentParser):
 def add_subcommand(
     to: "argparse._SubParsersAction[argparse.ArgumentParser]", name: str, summary: str
 ) -> argparse.ArgumentParser:
-    """Add a subcommand; the summary is shown in the list of subcommands and in its own help."""
+    """Add a subcommand; the list of subcommands and the subcommand's help show the summary."""
     return to.add_parser(name, help=summary, description=summary)
 
 
@@ -151,14 +151,14 @@ class Command(NamedTuple):
 
 
 MAX_ROW = 2**62
-"""The highest row number accepted as an argument; SQLite's integers end at 2^63 - 1."""
+"""Maximum row number in an argument; SQLite's integers end at 2^63 - 1."""
 MAX_SEED = 2**63 - 1
 MAX_ATTEMPTS = 100_000
 """Maximum number of throws, spins or deals that a command accepts as a count."""
 
 
 def whole_number(minimum: int, maximum: int) -> Callable[[str], int]:
-    """Return an argparse type for whole numbers from `minimum` to `maximum`, both included."""
+    """Return an argparse type for whole numbers from `minimum` to `maximum` (inclusive)."""
 
     def number(text: str) -> int:
         try:
@@ -176,7 +176,7 @@ def whole_number(minimum: int, maximum: int) -> Callable[[str], int]:
 
 
 def real_number(minimum: float, maximum: float, unit: str = "a number") -> Callable[[str], float]:
-    """Return an argparse type for numbers from `minimum` to `maximum`, both included, in this unit."""
+    """Return an argparse type for numbers in this unit from `minimum` to `maximum` (inclusive)."""
 
     def number(text: str) -> float:
         try:
@@ -197,7 +197,7 @@ _ESCAPE = "tablectl-escape"
 
 
 class OutputError(Exception):
-    """Standard output can't be written to; `reader_gone`: it is a pipe whose reader has exited."""
+    """A failure to write to standard output; with `reader_gone`, the reader of the pipe has exited."""
 
     def __init__(self, reason: str, *, reader_gone: bool = False) -> None:
         super().__init__(f"can't write to standard output ({reason})")
@@ -207,8 +207,8 @@ class OutputError(Exception):
 def guard_streams(environment: Mapping[str, str] = os.environ) -> None:
     """Make standard output raise OutputError, and standard error drop what it can't write.
 
-    Call this once, before any I/O.
-    /dev/null is opened in place of a closed stream, so that no file opened later gets its descriptor number.
+    Call this once, before any I/O. /dev/null replaces each closed stream, so that no file opened later gets
+    the stream's descriptor number.
     """
     closed = _closed()
     text_encoding = "ascii" if _plain(environment) else (sys.stdout and sys.stdout.encoding) or "utf-8"
@@ -222,8 +222,8 @@ def guard_streams(environment: Mapping[str, str] = os.environ) -> None:
 def unwind_on_signals(*, service: bool = False) -> None:
     """Make SIGHUP, SIGINT and SIGTERM unwind the command, so that it cleans up.
 
-    A second signal of the same kind ends it at once. A signal that nohup ignores stays ignored. A service
-    that receives SIGTERM before it is ready exits with OK.
+    A second signal of the same kind ends the process at once. Signals that nohup ignores stay ignored. A
+    service that receives SIGTERM before it is ready exits with OK.
     """
     for number in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM):
         if signal.getsignal(number) is not signal.SIG_IGN:
@@ -250,7 +250,7 @@ def _stop_before_ready(_number: int, _frame: FrameType | None) -> None:
 
 
 class _Raw(io.RawIOBase):
-    """A raw stream; a write waits while a terminal that another program made non-blocking is full."""
+    """A raw stream; a write to a full non-blocking terminal waits."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
@@ -273,7 +273,7 @@ class _Raw(io.RawIOBase):
 
 
 class _Output(_Raw):
-    """Standard output; raises OutputError, to distinguish its failures from those of other files."""
+    """Standard output; a failed write raises OutputError, which no other file raises."""
 
     def __init__(self, descriptor: int, *, closed: bool) -> None:
         super().__init__(descriptor)
@@ -284,11 +284,11 @@ class _Output(_Raw):
         if self.discarded:
             return memoryview(data).nbytes
         if self._closed:
-            raise OutputError("it is closed")
+            raise OutputError("the stream is closed")
         try:
             return self._put(data)
         except BrokenPipeError as error:
-            raise OutputError("the reader is gone", reader_gone=True) from error
+            raise OutputError("the reader has exited", reader_gone=True) from error
         except OSError as error:
             raise OutputError(error.strerror or str(error)) from error
 
@@ -325,7 +325,7 @@ def _closed() -> frozenset[int]:
 
 
 def _plain(environment: Mapping[str, str]) -> bool:
-    """Return whether the locale is C or POSIX, in which Python would still write UTF-8."""
+    """Return whether the locale is C or POSIX; Python writes UTF-8 in these locales too."""
     if environment.get("PYTHONIOENCODING") or environment.get("PYTHONUTF8") == "1":
         return False
     locale = environment.get("LC_ALL") or environment.get("LC_CTYPE") or environment.get("LANG") or "C"
@@ -333,7 +333,7 @@ def _plain(environment: Mapping[str, str]) -> bool:
 
 
 def _escaped(error: UnicodeError) -> tuple[str, int]:
-    """Encode what the terminal can't show: as ASCII, or as a `\\uXXXX` escape, which is valid in JSON."""
+    """Replace characters that the terminal can't show with ASCII or a `\\uXXXX` escape (valid in JSON)."""
     assert isinstance(error, UnicodeEncodeError)
     return "".join(map(_in_ascii, error.object[error.start : error.end])), error.end
 
@@ -348,8 +348,8 @@ def _in_ascii(char: str) -> str:
 def on_stop(stop: Callable[[], None]) -> None:
     """Call `stop` on SIGTERM and Ctrl-C, in a separate thread.
 
-    The handler may interrupt the main thread while that thread holds the lock that `stop` needs. During the
-    interpreter's shutdown no thread can be started, and none is needed.
+    The handler may interrupt the main thread while that thread holds the lock that `stop` needs. If the
+    interpreter is already shutting down, no thread can be started and `stop` is not called.
     """
 
     from threading import Thread  # noqa: PLC0415 - all commands import this module, and few need threads
@@ -367,10 +367,10 @@ _PUBLIC = 0o666
 
 @contextmanager
 def atomic_file(path: Path, mode: int = _PUBLIC) -> Iterator[BinaryIO]:
-    """Open a temporary file that replaces the file at this path on success and is deleted on any error.
+    """Open a temporary file that replaces the file at this path on success and is deleted after an error.
 
-    The file's permissions are `mode` minus the umask. Raises OSError; if the folder can't be written to, the
-    error's file name is this path.
+    The file's permissions are `mode` minus the umask. Raises OSError, which names this path if the folder
+    can't be written to.
     """
     try:
         descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
@@ -390,7 +390,7 @@ def atomic_file(path: Path, mode: int = _PUBLIC) -> Iterator[BinaryIO]:
 
 
 def unwritable_reason(path: Path) -> str | None:
-    """Return why a file can't be written at this path; None if it can. Call this before long work."""
+    """Return why a file can't be written at this path, or None; call this before long work."""
     try:
         descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     except OSError as error:
@@ -401,7 +401,7 @@ def unwritable_reason(path: Path) -> str | None:
 
 
 def unwritable_message(path: Path, error: OSError) -> str:
-    """Return why a file can't be written, and what to do about it."""
+    """Return the reason why a file can't be written, and the next step."""
     if not path.parent.exists():
         return f"{path}: the folder {path.parent} does not exist; create it: mkdir --parents {path.parent}"
     if not path.parent.is_dir():
@@ -411,7 +411,7 @@ def unwritable_message(path: Path, error: OSError) -> str:
 
 
 def inaccessible_message(path: object, error: OSError) -> str:
-    """Return the message about a file that can't be read or written, with what was expected."""
+    """Return the message about a file that can't be read or written, and the next step."""
     why = error.strerror or str(error)
     return f"{path}: cannot be accessed ({why}); name a file that this user can read or write"
 

@@ -1,4 +1,4 @@
-"""`tablectl shift` and `shadow`: sum up a shift, and compare a shadow's calls with the dealers' entries."""
+"""`tablectl shift` and `shadow`: summarize a shift; compare a shadow's calls with the dealers' entries."""
 
 import argparse
 import sys
@@ -44,10 +44,10 @@ EXAMPLES = (
 )
 
 _INDENT = 12
-"""The indent of a wrapped line, aligned with the text after the time."""
+"""Indent of a wrapped line, aligned with the text after the time."""
 _MAX_SHIFTS = 100_000
 _MAX_LISTED = 10
-"""The number of results in the text; the page and the JSON contain all of them."""
+"""Number of results in the text; the page and the JSON contain all results."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -57,7 +57,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=whole_number(0, _MAX_SHIFTS),
         default=0,
         metavar="N",
-        help="the Nth shift before the last one (default: 0, the last one, open or closed)",
+        help="the Nth shift before the last (default: 0, the last shift, open or closed)",
     )
     parser.add_argument(
         "--page", type=Path, metavar="FILE", help="also write the shift as an HTML page for printing"
@@ -67,7 +67,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print the shift; return 1 if the journal is faulty, 2 if the journal or the shift does not exist."""
+    """Print the shift; return 1 for a faulty journal, 2 if the journal or the shift does not exist."""
     try:
         with open_journal(arguments) as journal:
             starts = find_shift_starts(journal)
@@ -106,7 +106,7 @@ def shift_lines(shift: Shift) -> Iterator[str]:
     """Yield the shift as lines of text."""
     yield f"{shift.table}: {_when(shift)}"
     if not shift.synced:
-        yield "  times may be wrong: the clock was not always synchronized"
+        yield "  the clock was not always synchronized, so times may be inaccurate"
     for title, lines in _sections(shift):
         yield ""
         yield title
@@ -118,7 +118,7 @@ def shift_lines(shift: Shift) -> Iterator[str]:
 
 
 def _sections(shift: Shift) -> Iterator[tuple[str, list[str]]]:
-    """Yield the shift's sections, each a title and its lines; device outages are not listed as faults."""
+    """Yield the title and the lines of each section; device outages are listed apart from other faults."""
     voids = sum(shift.voids.values())
     yield f"{counted(shift.results, 'result')}, {counted(voids, 'void')}", _by_count(shift.voids)
     open_now = sum(review.ended_us is None for review in shift.reviews)
@@ -207,7 +207,7 @@ def page_of(shift: Shift) -> str:
         f"<p>{escape(_when(shift))}</p>",
     ]
     if not shift.synced:
-        parts.append("<p>Times may be wrong: the clock was not always synchronized.</p>")
+        parts.append("<p>The clock was not always synchronized, so times may be inaccurate.</p>")
     for title, lines in _sections(shift):
         parts.append(f"<h2>{escape(title.capitalize())}</h2>")
         parts.extend(f"<p>{escape(printable(line))}</p>" for line in lines)
@@ -273,7 +273,7 @@ def _run_shadow(arguments: argparse.Namespace) -> int:
 
 
 def _comparison_lines(screen: Screen, table: str, attempts: Sequence[Compared]) -> Iterator[str]:
-    """Yield the comparison: how many attempts agree, and each that does not."""
+    """Yield the numbers of attempts by agreement, then each difference and each review."""
     counts = Counter(attempt.agreement for attempt in attempts)
     yield screen.styled(f"{table}: {len(attempts)} attempts", "bold")
     for agreement, (words, style) in _WORDS.items():
@@ -301,7 +301,7 @@ def _draw(arguments: argparse.Namespace, attempts: Sequence[Compared]) -> None:
     from controller.technician.pictures import picture_of  # noqa: PLC0415 - only for --pictures
 
     if arguments.journal is None:
-        raise RefusedError("--pictures: also needs --journal, the journal's folder on this machine")
+        raise RefusedError("--pictures: also needs --journal with the journal's folder on this machine")
     arguments.pictures.mkdir(parents=True, exist_ok=True)
     for attempt in attempts:
         if attempt.agreement not in ("differs", "review"):

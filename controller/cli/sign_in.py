@@ -1,4 +1,4 @@
-"""`tablectl sign_in` and `people`: sign people in at screens, and manage who may sign in."""
+"""`tablectl sign_in` and `people`: sign people in at screens, and manage the register of people."""
 
 import argparse
 import asyncio
@@ -126,7 +126,7 @@ def add_people_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "do",
         choices=("add", "remove", "list", "unlock"),
-        help="what to do; unlock is for a person locked out after wrong PINs",
+        help="the action; unlock is for a person locked out after wrong PINs",
     )
     parser.add_argument("name", nargs="?", metavar="NAME", help="the person's name")
     parser.add_argument(
@@ -135,15 +135,15 @@ def add_people_arguments(parser: argparse.ArgumentParser) -> None:
         default=[],
         choices=ROLES,
         metavar="ROLE",
-        help=f"a role of the person, may be repeated: {', '.join(ROLES)}",
+        help=f"a role of the person: {', '.join(ROLES)}; may be repeated",
     )
     parser.add_argument(
-        "--card", action="store_true", help="with add: let the person sign in with a card too"
+        "--card", action="store_true", help="with add: also allow the person to sign in with a card"
     )
     parser.add_argument(
         "--replace",
         action="store_true",
-        help="with add: give an existing person these roles and a new PIN",
+        help="with add: change the roles and the PIN of a person in the register",
     )
     parser.add_argument(
         "--people",
@@ -161,7 +161,7 @@ def add_people_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run_people(arguments: argparse.Namespace) -> int:
-    """Run the command; return 1 if there is no such person, 2 if the register or a PIN is wrong."""
+    """Run the command; return 1 if the person does not exist, 2 if the register or a PIN is invalid."""
     if (arguments.name is None) != (arguments.do == "list"):
         expected = "no name" if arguments.do == "list" else "a name"
         say(f"people {arguments.do}: found {arguments.name or 'no name'}, expected {expected}")
@@ -207,7 +207,7 @@ def _add(arguments: argparse.Namespace, register: Register, file: Path) -> None:
             " --replace sets new roles and a new PIN"
         )
     if not roles:
-        raise RegisterError(f"no role is given; use --role with one or more of {', '.join(ROLES)}")
+        raise RegisterError(f"--role: is missing; use it with one or more of {', '.join(ROLES)}")
     pin = _typed("PIN")
     card = _typed("card") if arguments.card else None
     write_register(file, register.with_person(name, roles, pin, card))
@@ -217,7 +217,7 @@ def _add(arguments: argparse.Namespace, register: Register, file: Path) -> None:
 
 
 def _typed(what: str) -> str:
-    """Read a secret: typed twice at a terminal, else one line of standard input. Raises RegisterError."""
+    """Read a secret, twice at a terminal, else from a line of standard input. Raises RegisterError."""
     if sys.stdin is None or not sys.stdin.isatty():
         return "" if sys.stdin is None else sys.stdin.readline().rstrip("\n")
     typed = getpass.getpass(f"{what}: ")

@@ -57,7 +57,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--dir",
         type=Path,
         metavar="DIR",
-        help="folder for the ports, the table's file and the ground truth (default: a new one)",
+        help="folder for the ports, the table's file and the ground truth (default: a new folder)",
     )
     parser.add_argument(
         "--throws", type=whole_number(1, MAX_ATTEMPTS), metavar="N", help="end after N throws, spins or games"
@@ -65,14 +65,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--technician",
         action="store_true",
-        help="simulate a technician, who does what `tablectl test` and `tablectl calibrate` ask for, instead"
+        help="simulate a technician, who does what `tablectl test` and `tablectl calibrate` request, in place"
         " of players",
     )
     parser.add_argument(
         "--staff",
         choices=("virtual", "me"),
         default="virtual",
-        help="who the staff are; `me`: you start each throw, spin or deal and rule on it, the controller is"
+        help="the staff; with `me`, you start each throw, spin or deal and rule on it, the controller is"
         " started too, and a score at the end shows what you missed (default: virtual)",
     )
     parser.add_argument(
@@ -80,15 +80,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         choices=("scripted", "rendered"),
         default="scripted",
         help="the source of the dice's tracks and faces: a script with a sensor's errors, or the product's"
-        " own dice camera, which sees rendered pictures of simulated throws (default: scripted)",
+        " dice camera on rendered pictures of simulated throws (default: scripted)",
     )
-    parser.add_argument(
-        "--list-faults", action="store_true", help="list the faults and what each one looks like"
-    )
+    parser.add_argument("--list-faults", action="store_true", help="list the faults and their symptoms")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Run until the attempts are over or until Ctrl-C; return 2 if the table or the folder can't be used."""
+    """Run until the last attempt or Ctrl-C; return 2 if the table or the folder can't be used."""
     if arguments.list_faults:
         list_faults()
         return OK
@@ -115,13 +113,13 @@ def run(arguments: argparse.Namespace) -> int:
     except (SettingsError, UnplayableTableError) as error:
         say(error)
     except OSError as error:
-        # `drivers.sim.stage` raises it with a complete message.
+        # The errors of `drivers.sim.stage` contain complete messages.
         say(f"{error.filename or arguments.dir}: {error.strerror or error}")
     return BAD_INPUT
 
 
 def list_faults() -> None:
-    """Print every fault: what happens, and what it looks like."""
+    """Print each fault with its effect and its symptoms."""
     from drivers.sim.faults import FAULTS  # noqa: PLC0415 - as above
 
     for name, fault in FAULTS.items():

@@ -50,29 +50,29 @@ if TYPE_CHECKING:
     from drivers.sim.rendered_throws import Filmed
 
 MEAN_FAULT_INTERVAL_S = 20.0
-"""The mean interval between the faults of `--faults`."""
+"""Mean interval between the faults of `--faults`."""
 _FIRST_FAULT_US = 15_000_000
 _KINDS: tuple[str, ...] = get_args(DeviceKind)
 _MAX_FOLDER_CHARS = 90
-"""The longest path of a socket, 107 bytes, less the longest name in the folder."""
+"""Maximum length of a socket's path, 107 bytes, less the longest name in the folder."""
 _MAX_RENDERED_THROWS = 1_000_003
-"""Maximum number of throws per run, so that runs with different seeds share no throw."""
+"""Maximum number of throws per run, so that runs with different seeds have no throw in common."""
 
 
 class ThrowRenderer:
-    """A run's rendered throws, in order; the same seed gives the same throws.
+    """A run's rendered throws; the same seed produces the same throws.
 
-    A throw takes some seconds of CPU time, so the next one is computed in another process while the virtual
+    A throw takes some seconds of CPU time. A separate process computes the next throw while the virtual
     table keeps its devices alive.
     """
 
     def __init__(self, seed: int, table: DiceTable) -> None:
-        """Begin to compute the first throw; raises ImportError without the extras `physics` and `vision`."""
+        """Start computing the first throw; raises ImportError without the extras `physics` and `vision`."""
         from drivers.sim.rendered_throws import throw  # noqa: PLC0415 - optional dependencies
 
         self._throw = throw
-        # Spawned, because a forked process would keep the virtual table's ports open. Ctrl-C stops the table,
-        # which then closes the pool.
+        # Spawn the process, because a forked process would keep the virtual table's ports open. Ctrl-C stops
+        # the table, which then closes the pool.
         self._pool = ProcessPoolExecutor(
             1, get_context("spawn"), signal.signal, (signal.SIGINT, signal.SIG_IGN)
         )
@@ -85,13 +85,13 @@ class ThrowRenderer:
         return self._next.done()
 
     def play(self, _seed: int, _count: int, _after_fault: bool, /) -> Act:
-        """Return the next throw once it is computed, and start computing the one after it."""
+        """Wait for the next throw and return it; start computing the following throw."""
         filmed = self._next.result()
         self._next = self._submit()
         return build_act(filmed.feed, [filmed.scene])
 
     def close(self) -> None:
-        """Stop the process once it has computed the current throw."""
+        """Stop the process after the current throw."""
         self._pool.shutdown(wait=False, cancel_futures=True)
 
     def _submit(self) -> "Future[Filmed]":
@@ -151,7 +151,7 @@ class Simulation:
         if len(str(self._folder)) > _MAX_FOLDER_CHARS:
             length = len(str(self._folder))
             found = f"found a path of {length} characters, expected at most {_MAX_FOLDER_CHARS}"
-            why = "because a socket's path can have at most 107; choose a shorter --dir"
+            why = "because a socket's path has at most 107; choose a shorter --dir"
             raise OSError(errno.ENAMETOOLONG, f"{found}, {why}", str(self._folder))
         self._folder.mkdir(parents=True, exist_ok=True)
         self._claim = Claim(self._folder)
@@ -222,20 +222,22 @@ class Simulation:
         print(f"  echo {request} > {folder}/{FAULT_PIPE}      ({tablectl} simulate --list-faults)")
         if self._arguments.technician:
             print(f"  {tablectl} test {first} --socket {folder}/control.sock")
-            nobody = "Nobody plays: a technician at the table does what `test` and `calibrate` ask for."
+            nobody = (
+                "There are no players; a technician at the table does what `test` and `calibrate` request."
+            )
             screen.lines(screen.wrapped(nobody, 0))
         screen.lines(
             (
                 "",
                 *screen.wrapped(
-                    f"What really happens is written to {folder}/truth.jsonl. Ctrl-C ends the simulation.", 0
+                    f"The ground truth is written to {folder}/truth.jsonl. Ctrl-C ends the simulation.", 0
                 ),
                 "",
             )
         )
         if self._arguments.speed != 1:
             say(
-                f"the clock runs at {self._arguments.speed:g} times real time:"
+                f"the clock runs at {self._arguments.speed:g} times real time;"
                 f" only a program that follows {folder}/clock can keep up"
             )
         sys.stdout.flush()
@@ -249,7 +251,7 @@ class Simulation:
 
 
 def story_line(story: Story) -> str:
-    """Return a line about an event of the simulation, from its ground truth."""
+    """Return a line about a ground-truth event of the simulation."""
     match story:
         case Played(attempt=attempt, scene=scene, disturbed_by=faults):
             truth = scene.truth
@@ -264,7 +266,7 @@ def story_line(story: Story) -> str:
 
 
 def _ending(outcomes: Sequence[Expected]) -> str:
-    """Return how a card game ends: with a winner or, without one, with its last outcome."""
+    """Return the end of a card game: the winner's outcome or, without a winner, the last outcome."""
     if not outcomes:
         return ""
     last = next((each for each in outcomes if each["type"] == "game.won"), outcomes[-1])
@@ -279,7 +281,7 @@ def table_file(
     types: Mapping[str, DeviceKind],
     guess: Sequence[Pair] | None = None,
 ) -> str:
-    """Return a table's file with virtual ports; `guess` is the calibration of its scripted cameras."""
+    """Return a table's file with virtual ports; `guess` is the calibration for its scripted cameras."""
     import yaml  # noqa: PLC0415 - only this command writes YAML
 
     assert isinstance(document.value, dict)
@@ -299,7 +301,7 @@ def table_file(
 
 
 def _sensors(section: Value) -> dict[str, Value]:
-    """Return the keys that define what a device reads, without those of its port, which are replaced."""
+    """Return the keys about a device's readings; the keys about its port are replaced."""
     assert isinstance(section, dict)
     return {key: section[key] for key in ("reads", "wall", "channels") if key in section}
 
@@ -321,13 +323,13 @@ def _port(kind: DeviceKind, name: str, folder: Path, guess: Sequence[Pair] | Non
 
 
 def _type_in(document: Document, name: str) -> DeviceKind | None:
-    """Return the type of device that the file names; None if it can't be simulated."""
+    """Return the device type in the file, or None if it can't be simulated."""
     kind = section_of(document, name).get("type")
     return cast("DeviceKind", kind) if kind in _KINDS else None
 
 
 def boards_in(document: Document, settings: TableSettings) -> Mapping[str, Mapping[int, Sensor]]:
-    """Return each board's sensors by channel; raises UnplayableTableError if one belongs to no device."""
+    """Return each board's sensors by channel; raises UnplayableTableError for a sensor without a device."""
     return {
         name: dict(sensors)
         for name in settings.devices
@@ -336,7 +338,7 @@ def boards_in(document: Document, settings: TableSettings) -> Mapping[str, Mappi
 
 
 def section_of(document: Document, name: str) -> Mapping[str, Value]:
-    """Return a device's section of the file; empty if there is none."""
+    """Return a device's section of the file, or an empty mapping."""
     devices = document.value.get("devices") if isinstance(document.value, dict) else None
     section = devices.get(name) if isinstance(devices, dict) else None
     return section if isinstance(section, dict) else {}

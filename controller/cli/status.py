@@ -1,4 +1,4 @@
-"""`tablectl status`, `devices`, `faults` and `outbox`: the state of the running table, and what to do."""
+"""`tablectl status`, `devices`, `faults` and `outbox`: the state of the running table, with next steps."""
 
 import argparse
 import sys
@@ -15,7 +15,7 @@ from controller.cli.shell import FAILED, MAX_ROW, OK, Command, say, whole_number
 from controller.cli.words import plain, puck_in_words
 
 EVERY_S = 1.0
-"""The interval at which a page is redrawn: its values change once a second."""
+"""Interval between pages; the table's values change once a second."""
 
 
 class UnknownDeviceError(Exception):
@@ -24,7 +24,7 @@ class UnknownDeviceError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """What one request returned: the exit code, the values for `--json`, and the lines for people."""
+    """A request's result: the exit code, the values for `--json`, and the lines for people."""
 
     code: int
     values: Sequence[object]
@@ -44,7 +44,7 @@ def show(
     request: Callable[[], Snapshot],
     sleep: Callable[[float], None] = time.sleep,
 ) -> int:
-    """Print a snapshot, repeatedly with `--follow`; return the exit code of the last one."""
+    """Print a snapshot, repeatedly with `--follow`; return the last snapshot's exit code."""
     try:
         snapshot = request()
     except OutOfReachError as error:
@@ -64,7 +64,7 @@ def _follow(
     request: Callable[[], Snapshot],
     sleep: Callable[[float], None],
 ) -> int:
-    """Draw pages until a signal arrives; a controller that does not answer is reported on the page."""
+    """Draw pages until a signal arrives; the page shows an error if the controller does not respond."""
     before: list[str] = []
     if not arguments.json:
         screen.clear()
@@ -131,7 +131,7 @@ def _status(path: str) -> Status:
 
 
 def status_lines(screen: Screen, status: Status, *, everything: bool) -> Iterator[str]:
-    """Yield the lines of a status: the headline, and each section that has something to report."""
+    """Yield the lines of a status: the headline, and each section that is not empty."""
     table = f"{status['table']} ({status['ruleset']}): "
     yield from screen.entry(Entry(table, str(status["headline"]), state_style(status), "bold"))
     devices = _mapping(status.get("devices"))
@@ -158,7 +158,7 @@ def status_lines(screen: Screen, status: Status, *, everything: bool) -> Iterato
 
 
 def state_style(status: Status) -> Style:
-    """Return the colour of a table's state: red with a fault, yellow if it needs a person, else green."""
+    """Return the colour of a table's state: red with a fault, yellow if it awaits a person, else green."""
     if status["faults"]:
         return "red"
     waits = status.get("awaited") or status.get("locked") or status.get("testing")
@@ -166,7 +166,7 @@ def state_style(status: Status) -> Style:
 
 
 def _play(status: Status) -> Iterator[Entry]:
-    """Yield what the players see: open or closed, the puck, the shooter."""
+    """Yield the state of play: the table's mode, the puck, the shooter."""
     state = _mapping(status.get("state"))
     if not state:
         return
@@ -232,7 +232,7 @@ def _device(name: str, device: Mapping[str, object]) -> Entry:
 
 
 def _in_short(status: Status, name: str, device: Mapping[str, object]) -> Entry:
-    """Return a device's state, without the reason if the section of faults shows it."""
+    """Return a device's state; omit the reason if the section of faults shows it."""
     entry = _device(name, device)
     if any(fault["where"] == name for fault in _list(status.get("faults"))):
         return entry._replace(text=entry.text.partition(":")[0])
@@ -246,12 +246,12 @@ def _style_of(device: Mapping[str, object]) -> Style:
 
 
 def health(device: Mapping[str, object]) -> str:
-    """Return a device's state in words: OK, or faulty or offline with the cause and the remedy."""
+    """Return a device's state in words, with the cause and the remedy of a fault."""
     message, do = device.get("says"), device.get("do")
     seen_s = device.get("last_seen_s")
     if not device.get("up"):
         since = "offline since the start" if seen_s is None else f"offline for {seen_s:g} s"
-        why = str(message or "it sends nothing").removeprefix("device_down: ")
+        why = str(message or "it sends no data").removeprefix("device_down: ")
         return f"{since}: {why}{f'; {do}' if do and str(do) not in why else ''}"
     if codes := fault_codes(device):
         return f"faulty: {', '.join(codes)}{f'; {do}' if do else ''}"
@@ -264,7 +264,7 @@ def _rate(device: Mapping[str, object]) -> str:
 
 
 HELD_BACK = "counts are withheld until bets are closed"
-"""Shown instead of the reading rate, which is withheld while bets are open because it could time a ball."""
+"""Replacement for the reading rate, which is withheld while bets are open because it could time a ball."""
 
 
 def _mapping(value: object) -> dict[str, object]:
@@ -287,7 +287,7 @@ ERRORS = frozenset(
         *("malformed", "spoilt_frames", "bad_sentences"),
     }
 )
-"""The values of a device that count unusable data."""
+"""The device counters of unusable data."""
 Device = dict[str, object]
 
 
@@ -320,9 +320,9 @@ def run_devices(arguments: argparse.Namespace) -> int:
 
 
 def device_lines(screen: Screen, devices: Mapping[str, Device], *, figures: bool) -> list[str]:
-    """Return the lines of devices: the state of each or, with `figures`, every value too."""
+    """Return a line per device or, with `figures`, all values of each device."""
     if not devices:
-        return ["the table's file names no devices, and none has reported"]
+        return ["the table's file contains no devices, and no device has reported"]
     if figures:
         return [
             line
@@ -404,7 +404,7 @@ def run_faults(arguments: argparse.Namespace) -> int:
 
 
 def fault_lines(screen: Screen, faults: Sequence[Mapping[str, object]]) -> list[str]:
-    """Return the lines of every fault: its meaning, what to do, when it clears."""
+    """Return the lines of all faults, with their meanings, next steps and clearing conditions."""
     if not faults:
         return [screen.styled("no faults", "green")]
     lines: list[str] = []
@@ -456,7 +456,7 @@ def add_outbox_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run_outbox(arguments: argparse.Namespace) -> int:
-    """List the outbox, or mark one outcome as acknowledged; return 1 if that is refused."""
+    """List the outbox, or mark an outcome as acknowledged; return 1 after a refusal."""
     request: Json = {"do": "outbox", "limit": arguments.limit, "after": arguments.after}
     if arguments.settled:
         outcome_id, chain = arguments.settled

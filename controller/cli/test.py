@@ -37,7 +37,7 @@ WORD = "LAMP"
 
 
 class ChoiceError(ValueError):
-    """The table has no such device or sensor; the message lists those that it has."""
+    """The table has no such device or sensor; the message lists the existing names."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -47,8 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--only",
         action="append",
         metavar="SENSOR",
-        help=f"test only this sensor, such as wall_impact or door; {OUTPUTS} are lamps and buzzer; may be"
-        " repeated",
+        help=f"test only this sensor, such as wall_impact or {OUTPUTS} (lamps and buzzer); may be repeated",
     )
     parser.add_argument(
         "--yes-i-am-at-the-table",
@@ -89,7 +88,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 class GuidedTest:
-    """One run of `tablectl test`, or of a test at a screen."""
+    """One run of `tablectl test`, or a test at a screen."""
 
     def __init__(self, arguments: argparse.Namespace, guide: Guide) -> None:
         self._arguments = arguments
@@ -103,7 +102,7 @@ class GuidedTest:
         self._lamps = lamps if arguments.only is None or OUTPUTS in arguments.only else []
 
     def run(self) -> int:
-        """Test the device, report the result to the table, write the report; return the exit code."""
+        """Test the device, report to the table and write the report; return the exit code."""
         began = _now()
         self._guide.show(f"{self._begun['table']} is in test mode: nothing counts until this command ends.")
         self._add(self._health())
@@ -134,8 +133,8 @@ class GuidedTest:
             skipped = sum(finding.status == "skipped" for finding in self._findings)
             self._guide.show(f"{self._name}: {words}" + (f", {skipped} skipped" if skipped else ""))
             if failed:
-                notice = f"this stays a fault of the table until `tablectl test {self._name}` passes"
-                self._guide.show(f"{notice}; `tablectl faults` shows it")
+                notice = f"the failure is a fault of the table until `tablectl test {self._name}` passes"
+                self._guide.show(f"{notice}; see `tablectl faults`")
         return FAILED if failed else OK
 
     def _perform(self, step: Step) -> None:
@@ -171,7 +170,7 @@ class GuidedTest:
     # --- outputs ---
 
     def _available_lamps(self) -> list[str]:
-        """Return the lamps that the device can show: those of a panel's outputs, or all for a board."""
+        """Return the lamps of the device: those of a panel's outputs, or all lamps for a board."""
         kind = self._settings.devices[self._name]
         outputs = getattr(kind.settings, "outputs", None)
         if isinstance(outputs, Mapping):
@@ -188,7 +187,7 @@ class GuidedTest:
         sure = self._arguments.yes_i_am_at_the_table
         words = f"lamps and buzzer of {self._name} are next: type the word {WORD} to continue, Enter to skip:"
         if not sure and self._guide.answer(words) != WORD:
-            message = f"{WORD} was not typed, and --yes-i-am-at-the-table not given"
+            message = f"{WORD} was not typed, and --yes-i-am-at-the-table is not set"
             self._add(SensorFinding(sensor=OUTPUTS, status="skipped", says=message))
             return
         for lamp in self._lamps:
@@ -198,7 +197,7 @@ class GuidedTest:
         link = self._guide.link
         link.try_out(self._name, lamp, "on")
         if self._guide.typed:
-            seen = self._guide.answer(f"{lamp} should be on now: is it? (y, n)").lower()
+            seen = self._guide.answer(f"is {lamp} on? (y, n)").lower()
         else:
             link.wait(LAMP_S, typed=False)
             seen = ""
@@ -206,7 +205,7 @@ class GuidedTest:
         if seen.startswith("y"):
             return SensorFinding(sensor=lamp, status="pass", says="seen")
         if seen.startswith("n"):
-            return SensorFinding(sensor=lamp, status="fail", says="not seen; check its wiring and its output")
+            return SensorFinding(sensor=lamp, status="fail", says="not seen; check the wiring and the output")
         return SensorFinding(sensor=lamp, status="skipped", says="switched on and off; nobody confirmed it")
 
 

@@ -18,7 +18,7 @@ _KEEPS_NUMBER = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-")
 
 
 class SerialPort(NamedTuple):
-    """A USB serial port, from sysfs; `serial` is empty if its chip has no serial number."""
+    """A USB serial port in sysfs; `serial` is empty for a chip without a serial number."""
 
     tty: str
     vendor: str
@@ -50,7 +50,7 @@ def run(arguments: argparse.Namespace) -> int:
             by = (
                 "its serial number"
                 if alone
-                else f"the USB socket {one.socket}: it has no unique serial number"
+                else f"the USB socket {one.socket}, because it has no unique serial number"
             )
             print(f"# {one.tty}, {printable(one.says) or 'no product name'}; identified by {by}")
             print(rule_for(one, alone=alone))
@@ -90,7 +90,7 @@ def name_of(one: SerialPort, *, alone: bool) -> str:
 
 
 def rule_for(one: SerialPort, *, alone: bool) -> str:
-    """Return the rule: by serial number if that is unique, else by USB socket."""
+    """Return the rule, which matches a unique serial number or else the USB socket."""
     if alone:
         attributes = {"idVendor": one.vendor, "idProduct": one.product, "serial": one.serial}
         known = [f'ATTRS{{{name}}}=="{_pattern(value)}"' for name, value in attributes.items()]
@@ -101,7 +101,7 @@ def rule_for(one: SerialPort, *, alone: bool) -> str:
 
 
 def _pattern(text: str) -> str:
-    """Replace characters that a rule would interpret as a pattern or as the end of the value."""
+    """Replace characters that a rule would interpret as a pattern or as the value's end."""
     return re.sub(r'[*?\[\]|"\\]|[^ -~]', "?", text)
 
 

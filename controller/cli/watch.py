@@ -1,4 +1,4 @@
-"""`tablectl watch`: print what happens at the running table as it happens, in words or as JSON lines."""
+"""`tablectl watch`: print the running table's events as they happen, in words or as JSON lines."""
 
 import argparse
 import sys
@@ -26,16 +26,16 @@ EXAMPLES = (
 
 TOPICS = ("outcomes", "readings", "lamps", "faults")
 _IN_WORDS = ("outcomes", "faults")
-"""The topics shown by default: lamps only repeat outcomes, and readings are too fast to follow."""
+"""The default topics; lamps only repeat outcomes, and readings are too fast to follow."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     parser.description = (
-        "Print what happens at the running table as it happens, until Ctrl-C: calls and their\n"
-        "reasons, reviews, locks, faults; lamps and readings on request.\n\n"
+        "Print the running table's events as they happen, until Ctrl-C: calls and their reasons,\n"
+        "reviews, locks, faults; lamps and readings on request.\n\n"
         "Cards dealt face down are shown without their faces (masked). Ball and rotor readings\n"
-        "are shown only to technicians, and those taken while bets are open only after bets close\n"
+        "are shown only to technicians; while bets are open, they are held back until bets close\n"
         "(delayed)."
     )
     parser.add_argument(
@@ -49,7 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print what arrives until the controller or the reader stops; return 1 if refused or disconnected."""
+    """Print the stream until the controller or the reader stops; return 1 if refused or disconnected."""
     if unknown := sorted(set(arguments.topics) - set(TOPICS)):
         say(f"watch: found {', '.join(map(repr, unknown))}, expected {', '.join(TOPICS)}")
         return BAD_INPUT
@@ -88,25 +88,25 @@ _decode_reading = msgspec.json.Decoder[AnyReading](AnyReading).decode
 
 
 class Watcher:
-    """Writes the stream's lines in words."""
+    """Writes the lines of the stream in words."""
 
     def __init__(self, screen: Screen, clock: Callable[[], str], enter_with: str = "tablectl input ") -> None:
-        """Begin each line with the clock's time; rulings are shown with the command that enters them."""
+        """Begin each line with the clock's time; write `enter_with` before each ruling that is allowed."""
         self._enter_with = enter_with
         self._screen = screen
         self._commentary = Commentary(screen, stamp=clock, live=True)
         self._waiting: Awaited | None = None
         self._refused: TableEvent | None = None
         self._repeats = 0
-        """How many times the refusal shown last has been repeated."""
+        """Number of repetitions of the last refusal."""
 
     def begin(self, path: str, topics: list[str]) -> None:
-        """Write that the table is being watched, because nothing may happen for a while."""
+        """Write that the watch has begun, because the first event may take a while."""
         text = f"{path}: watching {' and '.join(topics)}; Ctrl-C ends"
         self._screen.lines(self._screen.entry(Entry("", text, "dim")))
 
     def write(self, line: Json) -> None:
-        """Write one line of the stream; a line of an unknown kind is written as JSON."""
+        """Write one line of the stream; an unknown kind of line is written as JSON."""
         outcome = decode_outcome(line["outcome"]) if "outcome" in line else None
         if self._repeats_refusal(outcome):
             return
@@ -117,7 +117,7 @@ class Watcher:
             case {"awaited": awaited}:
                 self._awaited(None if awaited is None else _awaited_of(awaited))
             case {"proposed": _}:
-                pass  # the `awaited` line contains the proposal too, and the rulings that are allowed
+                pass  # the `awaited` line contains the proposal and the allowed rulings
             case {"late_wager": {"wager": wager, "says": says}}:
                 self._commentary.event(
                     f"late wager {wager}: {says}; enter confirm_late if it is valid", "yellow"
@@ -134,7 +134,7 @@ class Watcher:
                 self._commentary.event(msgspec.json.encode(line).decode(), "dim")
 
     def _repeats_refusal(self, outcome: Outcome | None) -> bool:
-        """Return whether this outcome repeats the last refusal, as when a button sticks."""
+        """Return whether this outcome repeats the last refusal, as with a stuck button."""
         refused = outcome.data if outcome is not None and outcome.type == "input.refused" else None
         if refused is not None and refused == self._refused:
             self._repeats += 1
@@ -148,7 +148,7 @@ class Watcher:
         return False
 
     def _awaited(self, awaited: Awaited | None) -> None:
-        """Write once what awaits a ruling; the review's outcome, which arrives later, is then skipped."""
+        """Write an attempt that awaits a ruling, but only once; a review's later outcome is then skipped."""
         if awaited is None or awaited == self._waiting:
             return
         self._waiting = awaited
@@ -161,7 +161,7 @@ class Watcher:
         self._commentary.write_detail(f"enter {may}", style="yellow")
 
     def _already_shown(self, outcome: Outcome) -> bool:
-        """Return whether a review was already shown as awaiting a ruling."""
+        """Return whether this review has been shown as awaiting a ruling."""
         waiting = self._waiting
         reviewed = outcome.type.endswith(".review") and waiting is not None
         return reviewed and waiting is not None and waiting.number == attempt_of(outcome)
@@ -169,7 +169,9 @@ class Watcher:
     def _fault(self, fault: Mapping[str, object]) -> None:
         where = f"{fault['code']}, {fault['where']}"
         if fault.get("began"):
-            self._commentary.event(f"fault {where}: {fault['found']}; tablectl faults says what to do", "red")
+            self._commentary.event(
+                f"fault {where}: {fault['found']}; for the remedy, run tablectl faults", "red"
+            )
         else:
             self._commentary.event(f"fault cleared: {where}", "green")
 
@@ -193,12 +195,12 @@ def decode_outcome(sent: object) -> Outcome:
 
 
 def _report_end(path: str) -> int:
-    """Print why the stream ended: a controller that still responds has disconnected this reader."""
+    """Print why the stream ended; a controller that still responds has disconnected this reader."""
     from controller.app.peers import is_listening  # noqa: PLC0415 - at the end of `watch` alone
 
     with suppress(OSError):
         if is_listening(Path(path)):
-            say(f"{path}: lines were missed: this reader was too slow, or the controller restarted")
+            say(f"{path}: lines were missed, because this reader was too slow or the controller restarted")
             return FAILED
     say(f"{path}: the controller has stopped")
     return OK

@@ -1,4 +1,4 @@
-"""Outcomes, verdicts and readings as lines of text, and calls in the words of dealers."""
+"""Outcomes, verdicts and readings as lines of text, and calls in the dealers' terms."""
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -55,12 +55,12 @@ _SIDE_WINS = {
     "Pair Plus": (" pair", " flush", " straight", " three of a kind"),
     "Ante Bonus": (" straight", " straight flush", " three of a kind"),
 }
-"""The hands that win these bets, regardless of the dealer's hand (T-PP-1, T-AB-1)."""
+"""The hands that win these bets against any dealer's hand (T-PP-1, T-AB-1)."""
 _PLURAL = {"six": "sixes"}
 
 
 def call_in_words(roll: RollCalled | RollCorrected) -> str:
-    """Return the call of a roll: the stickperson's at craps, the dealer's at High Roller."""
+    """Return the call of a roll: the stickperson's call at craps, the dealer's call at High Roller."""
     assert roll.dice is not None
     total = sum(roll.dice)
     word = NUMBERS[total]
@@ -89,18 +89,18 @@ def call_in_words(roll: RollCalled | RollCorrected) -> str:
 
 
 def puck_in_words(point_after: int | None) -> str:
-    """Return the puck's position: "OFF", or "ON six"."""
+    """Return the puck's position, OFF or ON with the point."""
     return "OFF" if point_after is None else f"ON {NUMBERS[point_after]}"
 
 
 def seats_in_words(seats: Sequence[Seat | str]) -> str:
-    """Return a list of seats: "seat 2", "seats 5, 6 and 3"."""
+    """Return a list of seats, such as "seat 2" or "seats 5, 6 and 3"."""
     *others, last = map(str, seats)
     return f"seats {', '.join(others)} and {last}" if others else f"seat {last}"
 
 
 def counted(count: int, noun: str, plural: str | None = None) -> str:
-    """Return a count with its noun: "no faults", "1 fault", "12 faults"."""
+    """Return a count with its noun, such as "no faults", "1 fault" or "12 faults"."""
     return f"{count:,} {noun}" if count == 1 else f"{f'{count:,}' if count else 'no'} {plural or noun + 's'}"
 
 
@@ -110,13 +110,13 @@ def dollars(cents: int) -> str:
 
 
 def dealer_in_words(deal: DealCalled | DealCorrected) -> str:
-    """Return the dealer's announcement of the dealer's hand (T-DEAL-6), and what the Ante pays."""
+    """Return the dealer's announcement of the dealer's hand (T-DEAL-6), with the Ante's payment."""
     announced = deal.announcement or ""
     return announced if deal.qualifies else f"{announced}: the Ante pays 1 to 1, Play goes back"
 
 
 def seat_in_words(result: SeatResult) -> str:
-    """Return a seat's hand, its result against the dealer, and the other bets it wins (T-PP-1, T-AB-1)."""
+    """Return a seat's hand, its result against the dealer and its winning side bets (T-PP-1, T-AB-1)."""
     hand = hand_in_words(result.hand)
     match result.result:
         case "fold":
@@ -171,11 +171,11 @@ def pot_in_words(won: GameWon) -> Iterator[str]:
 
 _INDENT = " " * 13
 _MAX_LISTED = 3
-"""Up to this many readings of one kind are listed one by one; more are shown as a time span."""
+"""Maximum number of readings of one kind listed individually; a longer list is shown as a time span."""
 
 
 def log_clock(t_us: int) -> str:
-    """Return a log's own time in hours, minutes, seconds and milliseconds."""
+    """Return a log's time in hours, minutes, seconds and milliseconds."""
     seconds, ms = divmod(t_us // 1000, 1000)
     return f"{seconds // 3600}:{seconds // 60 % 60:02}:{seconds % 60:02}.{ms:03}"
 
@@ -190,17 +190,17 @@ def wall_clock(wall_us: int) -> str:
 
 
 def wall_date(wall_us: int) -> str:
-    """Return a wall time as local date, time and the zone's name."""
+    """Return a wall time as local date and time with the time zone's name."""
     return time.strftime("%Y-%m-%d %H:%M:%S %Z", time.localtime(wall_us // 1_000_000))
 
 
 def wall_stamp(wall_us: int, at_us: int) -> Stamp:
-    """Return a Stamp that formats table times as wall times; `wall_us` was the wall time at `at_us`."""
+    """Return a formatter of table times as wall times; `wall_us` is the wall time at table time `at_us`."""
     return lambda t_us: wall_clock(wall_us + t_us - at_us)
 
 
 def effect_lines(effect: Effect, *, explain: bool, stamp: Stamp = log_clock) -> Iterator[str]:
-    """Yield an effect's lines; `explain` adds verdicts, lamps and late readings to outcomes and proposals."""
+    """Yield an effect's lines; `explain` adds verdicts, lamps and late readings."""
     return map(printable, _effect_lines(effect, explain=explain, stamp=stamp))
 
 
@@ -224,7 +224,7 @@ def _effect_lines(effect: Effect, *, explain: bool, stamp: Stamp) -> Iterator[st
 
 
 def reading_line(reading: Reading) -> str:
-    """Return a reading as a line: its time in seconds, its device, its kind and its fields."""
+    """Return a reading as a line: time in seconds, device, kind and fields."""
     fields = {
         name: value
         for name, value in msgspec.to_builtins(reading).items()
@@ -436,7 +436,7 @@ def _stage(data: RollCalled) -> str:
 
 
 def _causes(reasons: Iterable[Reason]) -> str:
-    """Return each cause once, with the numbers of the dice that it concerns."""
+    """Return each cause once, with the numbers of the dice concerned."""
     dice: dict[str, set[int]] = {}
     for reason in reasons:
         dice.setdefault(reason.code, set()).update([] if reason.die is None else [reason.die])
@@ -471,5 +471,5 @@ def _noted(notices: Iterable[Notice]) -> str:
 
 
 def plain(code: str) -> str:
-    """Return a code such as no_wall_hit or table.locked in words; text with spaces is returned unchanged."""
+    """Return a code such as no_wall_hit or table.locked in words; leave text with spaces unchanged."""
     return code if " " in code else code.replace("_", " ").replace(".", " ")

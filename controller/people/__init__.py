@@ -1,1 +1,1 @@
-"""People at screens: who may sign in, the process that signs them in, and the tokens that identify them."""
+"""The register of people who may sign in at screens, the sign-in process, and the tokens that it issues."""

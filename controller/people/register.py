@@ -1,12 +1,12 @@
-"""The register: who may sign in, the scrypt hashes of PINs and cards, and locks after failed attempts.
+"""The register: people who may sign in, scrypt hashes of PINs and cards, and locks after failed attempts.
 
-It is one JSON file that only the sign-in process's own user can read. PINs are stored only as hashes, but a
-six-digit PIN can be found by trying every combination. So the file is private, and scrypt makes each try
-slow. Failed attempts are stored too, so that a restart does not reset their counts.
+The register is a JSON file that only the sign-in process's user can read. It contains hashes of PINs. A
+six-digit PIN can be found by trying every combination, so the file is private and scrypt makes each try slow.
+Failed attempts are stored too, so that a restart does not reset their counts.
 
-Wrong PINs are counted separately for each screen at which the person has signed in before, so that attempts
-at other screens can't lock the person out of these. A screen is a browser with a secret that it received at a
-successful sign-in. It has a separate count only for the people who signed in there, so that nobody gains
+A screen is a browser with a secret that it received at a successful sign-in. Wrong PINs are counted
+separately for each screen at which the person has signed in, so that attempts at other screens can't lock the
+person out there. Only the people who signed in at a screen have a separate count for it, so that nobody gains
 additional tries at another person's PIN.
 """
 
@@ -25,7 +25,7 @@ from msgspec import Meta
 from controller.model.conversion import converter_of
 
 FOLDER = "/var/lib/table-sign-in"
-"""The folder of an installed sign-in process; the files below are in it."""
+"""The folder of an installed sign-in process, with the files below."""
 SOCKET = "/run/table-sign-in/sign-in.sock"
 KEY_FILE = "sign-in.key"
 PUBLIC_FILE = "sign-in.pub"
@@ -39,15 +39,15 @@ ROLES = ("boxperson", "dealer", "stickperson", "supervisor", "manager", "technic
 """The roles of people at a staff screen, as named in the rule sets."""
 MIN_PIN = 4
 MAX_PIN = 64
-"""Minimum and maximum number of characters in a PIN, or in a card's number as the reader types it."""
+"""Minimum and maximum number of characters in a PIN, or in a card's number as its reader sends it."""
 _N, _R, _P = 2**14, 8, 1
-"""scrypt's parameters: 16 MiB and about 50 ms on a table's computer."""
+"""Parameters of scrypt: 16 MiB and about 50 ms on a table's computer."""
 _MODE = 0o600
 Name = Annotated[str, Meta(min_length=1, max_length=32, pattern=r"^[A-Za-z0-9][A-Za-z0-9 ._-]*$")]
 
 
 class RegisterError(Exception):
-    """The register can't be used, or a person's details are not valid; the message says what to do."""
+    """An unusable register, or invalid details of a person; the message contains the next step."""
 
 
 class Person(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -60,24 +60,24 @@ class Person(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
 
 class Register(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """All the people who may sign in."""
+    """The people who may sign in."""
 
     salt: str
     people: tuple[Person, ...] = ()
 
     def named(self, name: str) -> Person | None:
-        """Return the person with this name, if any."""
+        """Return the person with this name, or None."""
         return next((one for one in self.people if one.name == name), None)
 
     def with_card(self, typed: str) -> Person | None:
-        """Return the owner of the card with this number, if any."""
+        """Return the owner of the card with this number, or None."""
         if not any(one.card for one in self.people):
             return None
         digest = _hash(typed, self.salt)
         return next((one for one in self.people if one.card and hmac.compare_digest(one.card, digest)), None)
 
     def with_person(self, name: str, roles: tuple[str, ...], pin: str, card: str | None) -> "Register":
-        """Return the register with this person, replacing one of the same name; raises RegisterError."""
+        """Return the register with this person added or replaced; raises RegisterError."""
         unknown = sorted(set(roles) - set(ROLES))
         if unknown or not roles:
             found = ", ".join(unknown) or "none"
@@ -90,7 +90,7 @@ class Register(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         salt = secrets.token_hex(16)
         held = None if card is None else _hash(card, self.salt)
         if held is not None and any(one.card == held and one.name != name for one in self.people):
-            raise RegisterError("card: this card is registered to another person; use this person's own card")
+            raise RegisterError("card: this card is registered to another person; use this person's card")
         person = Person(name=name, roles=roles, pin=f"{salt}:{_hash(pin, salt)}", card=held)
         try:
             _person_of(msgspec.to_builtins(person))
@@ -103,7 +103,7 @@ class Register(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         return msgspec.structs.replace(self, people=(*others, person))
 
     def without_person(self, name: str) -> "Register":
-        """Return the register without this person; raises RegisterError if there is none."""
+        """Return the register without this person; raises RegisterError for an unknown name."""
         if self.named(name) is None:
             raise RegisterError(f"there is no person named {name!r}; `tablectl people list` lists the names")
         return msgspec.structs.replace(self, people=tuple(one for one in self.people if one.name != name))
@@ -114,7 +114,7 @@ _register_of = msgspec.json.Decoder(Register).decode
 
 
 def is_pin_of(person: Person | None, typed: str) -> bool:
-    """Return whether this is the person's PIN; for no person, return False after the same computing time."""
+    """Return whether this is the person's PIN; without a person, return False after the same time."""
     salt, _, digest = ("00" * 16, "", "") if person is None else person.pin.partition(":")
     return hmac.compare_digest(_hash(typed[:MAX_PIN], salt), digest)
 
@@ -125,10 +125,10 @@ def new_register() -> Register:
 
 
 def read_register(file: Path) -> Register:
-    """Return the register in this file, or an empty one if there is no file.
+    """Return the register in this file; without a file, return an empty register.
 
     Raises:
-        RegisterError: users other than its owner can read the file, or it is not a register.
+        RegisterError: users other than its owner can read the file, or the file is not a register.
         OSError: the file can't be read.
     """
     try:
@@ -141,7 +141,7 @@ def read_register(file: Path) -> Register:
         return _register_of(file.read_bytes())
     except msgspec.MsgspecError as error:
         raise RegisterError(
-            f"{file} is not a register ({error}); use the file that `tablectl people add` wrote"
+            f"{file}: is not a register ({error}); restore the file that `tablectl people add` wrote"
         ) from error
 
 
@@ -151,7 +151,7 @@ def write_register(file: Path, register: Register) -> None:
 
 
 def write_private(file: Path, data: bytes, mode: int = _MODE) -> None:
-    """Write a file atomically; a file written by root belongs to the owner of its folder."""
+    """Write a file atomically; if root writes it, it belongs to the owner of its folder."""
     draft = file.with_name(f"{file.name}.new")
     draft.unlink(missing_ok=True)
     descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
@@ -171,15 +171,15 @@ def _hash(typed: str, salt: str) -> str:
 
 
 MAX_TRIES = 5
-"""The number of consecutive wrong PINs or cards that causes a lock."""
+"""Number of consecutive wrong PINs or cards that causes a lock."""
 LOCKED_US = 15 * 60 * 1_000_000
-"""How long a person is locked out: at 20 tries an hour, trying all six-digit PINs takes years."""
+"""Duration of a person's lock. At 20 tries an hour, trying all six-digit PINs takes years."""
 CARD_LOCKED_US = 60 * 1_000_000
-"""How long a screen accepts no card after `MAX_TRIES` unknown ones."""
+"""Time during which a screen accepts no card after `MAX_TRIES` unknown cards."""
 
 
 class Tries(msgspec.Struct, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """The number of consecutive wrong tries, and the end of the lock (time since boot)."""
+    """The number of consecutive wrong tries, and the end of the lock in time since boot."""
 
     wrong: int = 0
     locked_until_us: int = 0
@@ -189,17 +189,17 @@ _decode_tries = msgspec.json.Decoder(dict[str, Tries]).decode
 
 
 class TriesFile:
-    """The file of failed attempts; the end of a lock is stored in time since boot."""
+    """The file of failed attempts; a lock's end is stored in time since boot."""
 
     def __init__(self, file: Path, log: Callable[[str], None]) -> None:
-        """Use this file; `log` is called with a line if it can't be read or written."""
+        """Use this file; `log` receives a line if the file can't be read or written."""
         self._file = file
         self._log = log
 
     def read(self, now_us: int) -> dict[str, Tries]:
-        """Return the stored tries; empty if the file can't be used, so that staff can still sign in.
+        """Return the stored tries; empty for an unusable file, so that staff can still sign in.
 
-        After a reboot the stored end of a lock may be days ahead; the lock then ends no later than a new one.
+        After a reboot, a stored lock's end may be days ahead. It is limited to the duration of a new lock.
         """
         try:
             kept = _decode_tries(self._file.read_bytes())
@@ -216,7 +216,7 @@ class TriesFile:
         return kept
 
     def write(self, tries: Mapping[str, Tries]) -> None:
-        """Store these tries; a failure, such as a full disk, is logged but prevents no sign-in."""
+        """Store these tries; a failure, such as a full disk, is logged and does not prevent sign-ins."""
         try:
             write_private(self._file, msgspec.json.encode(tries))
         except OSError as error:
@@ -228,62 +228,59 @@ class TriesFile:
 def person_key(name: str, screen: str = "") -> str:
     """Return the key under which a person's wrong PINs are counted.
 
-    `screen` is the digest of a screen at which the person has signed in; all other screens share one key.
+    `screen` is the digest of a screen at which the person has signed in; all other screens share a key.
     """
     return f"person {name}, screen {screen}" if screen else f"person {name}"
 
 
 def is_person_key(key: str, name: str) -> bool:
-    """Return whether a key is this person's, at any screen."""
+    """Return whether a key belongs to this person, at any screen."""
     return key == person_key(name) or key.startswith(f"person {name}, screen ")
 
 
 def cards_key(console: str, after: str | None = None) -> str:
     """Return the key under which unknown cards at a console are counted.
 
-    `after` is the person who signed in last at the screen; all screens without a sign-in share one key.
+    `after` is the last person who signed in at the screen; all screens without a sign-in share a key.
     """
     return f"cards at {console}" if after is None else f"cards at {console}, after {after}"
 
 
 def counts_cards(key: str) -> bool:
-    """Return whether unknown cards are counted under this key, and not a person's wrong PINs."""
+    """Return whether this key counts unknown cards, as opposed to a person's wrong PINs."""
     return key.startswith("cards at ")
 
 
 def lock_us(key: str) -> int:
-    """Return how long a lock under this key lasts (us)."""
+    """Return the duration of a lock under this key, in microseconds."""
     return CARD_LOCKED_US if counts_cards(key) else LOCKED_US
 
 
 MAX_SCREENS = 64
-"""Maximum number of known screens; a further one replaces the one with the oldest sign-in."""
+"""Maximum number of known screens; a further screen replaces the screen with the oldest sign-in."""
 MAX_SCREENS_PER_PERSON = 8
-"""Maximum number of screens at which only one and the same person has signed in, so that nobody can displace
-all other screens."""
+"""Maximum number of screens at which the same person alone has signed in, so that nobody can displace all
+other screens."""
 MAX_PEOPLE = 64
-"""Maximum number of people known at a screen; as many can be signed in at once."""
+"""Maximum number of people known at a screen, equal to the maximum number of sessions."""
 
 Known = dict[str, list[str]]
-"""The people who signed in at each screen, by its digest; the latest person and screen come last."""
+"""The people who signed in at each screen, by the screen's digest; the latest person and screen come last."""
 _decode_known = msgspec.json.Decoder(Known).decode
 
 
 def digest_of(screen: str | None) -> str:
-    """Return the digest of a screen's secret, for storage in its place; empty if there is no secret."""
+    """Return the digest of a screen's secret, which is stored instead of the secret; empty without one."""
     return "" if not screen else hashlib.sha256(screen.encode()).hexdigest()[:32]
 
 
 class Screens:
-    """The known screens of a sign-in process, each with the people who signed in there."""
+    """The known screens of a sign-in process, with the people who signed in at each screen."""
 
     def __init__(
         self, known: Mapping[str, list[str]] | None = None, save: Callable[[Known], None] = lambda _: None
     ) -> None:
-        """Start with the screens known before a restart.
-
-        `save` is called with all known screens after each change.
-        """
+        """Start with the screens known before a restart; `save` receives all screens after each change."""
         self._known: Known = {digest: list(people) for digest, people in (known or {}).items()}
         self._save = save
 
@@ -292,12 +289,12 @@ class Screens:
         return person in self._known.get(digest_of(screen), ())
 
     def last_person(self, screen: str | None) -> str | None:
-        """Return who signed in last at this screen; None at an unknown one."""
+        """Return the last person who signed in at this screen; None for an unknown screen."""
         people = self._known.get(digest_of(screen))
         return people[-1] if people else None
 
     def note(self, screen: str | None, person: str) -> str:
-        """Record a sign-in; return the screen's secret, which is new if the screen was not known."""
+        """Record a sign-in; return the screen's secret, which is new for an unknown screen."""
         known = screen if screen and digest_of(screen) in self._known else secrets.token_urlsafe(32)
         digest = digest_of(known)
         people = [one for one in self._known.pop(digest, []) if one != person]
@@ -315,12 +312,12 @@ class ScreensFile:
     """The file of a sign-in process's known screens."""
 
     def __init__(self, file: Path, log: Callable[[str], None]) -> None:
-        """Use this file; `log` is called with a line if it can't be read or written."""
+        """Use this file; `log` receives a line if the file can't be read or written."""
         self._file = file
         self._log = log
 
     def read(self) -> Known:
-        """Return the stored screens; empty if the file can't be used, so that every screen is unknown."""
+        """Return the stored screens; empty for an unusable file, which makes every screen unknown."""
         try:
             return _decode_known(self._file.read_bytes())
         except FileNotFoundError:
@@ -333,7 +330,7 @@ class ScreensFile:
             return {}
 
     def write(self, known: Known) -> None:
-        """Store these screens; a failure, such as a full disk, is logged but prevents no sign-in."""
+        """Store these screens; a failure, such as a full disk, is logged and does not prevent sign-ins."""
         try:
             write_private(self._file, msgspec.json.encode(known))
         except OSError as error:

@@ -1,7 +1,7 @@
-"""The sign-in process: it checks PINs and cards, limits wrong tries, ends idle sessions and issues tokens.
+"""The sign-in process, which checks PINs and cards, limits wrong tries, ends idle sessions and issues tokens.
 
-It listens on a Unix socket and answers each line, a JSON object, with another line. It runs as a dedicated
-user, the only one that can read the register and the key. The socket's group admits the process that serves
+The process listens on a Unix socket, and answers each line (a JSON object) with a line. It runs as a
+dedicated user, who alone can read the register and the key. The socket's group admits the process that serves
 the screens.
 """
 
@@ -39,13 +39,13 @@ from controller.people.register import (
 from controller.people.tokens import TOKEN_LIFE_US, BootClock, Claims, issue
 
 IDLE_US = 15 * 60 * 1_000_000
-"""By default, a person who enters nothing for this long is signed out."""
+"""Default time without an entry after which a person is signed out."""
 MAX_SESSIONS = 64
-"""Maximum number of sessions at once; a further one ends the session that has been idle longest."""
+"""Maximum number of sessions; a further session ends the session that has been idle longest."""
 
 
 class SignInRefused(Exception):
-    """A sign-in or session was refused; `code` is stable, `message` tells the person what to do."""
+    """A refused sign-in or request; `code` is stable, and `message` contains the next step."""
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(message)
@@ -55,7 +55,7 @@ class SignInRefused(Exception):
 
 @dataclass(slots=True)
 class Session:
-    """One person at one screen."""
+    """A person's session at a screen."""
 
     person: str
     console: str
@@ -63,7 +63,7 @@ class Session:
 
 
 class SignInSessions:
-    """Signs people in and out; for one thread only. Times are the machine's time since boot."""
+    """Signs people in and out, in one thread only. Times are times since boot."""
 
     def __init__(
         self,
@@ -77,10 +77,10 @@ class SignInSessions:
         save_tries: Callable[[Mapping[str, Tries]], None] = lambda _: None,
         screens: Screens | None = None,
     ) -> None:
-        """Use this register, and sign with the current key; `log` is called with each log line.
+        """Use this register, and sign with the current key; `log` receives each log line.
 
-        `tries` are the wrong tries from before a restart; `save_tries` is called with them after each change.
-        At each of the `screens` where a person has signed in, that person's tries are counted separately.
+        `tries` are the wrong tries from before a restart; `save_tries` receives all tries after each change.
+        Each of the `screens` counts the tries of the people who have signed in there separately.
         """
         self._screens = screens or Screens()
         self._register = register
@@ -93,7 +93,7 @@ class SignInSessions:
         self._sessions: dict[str, Session] = {}
 
     def names(self) -> tuple[str, ...]:
-        """Return who can sign in, in the register's order."""
+        """Return the names of the people in the register, in its order."""
         return tuple(one.name for one in self._register().people)
 
     def sign_in(
@@ -101,7 +101,7 @@ class SignInSessions:
     ) -> tuple[str, Person, str]:
         """Return the new session's secret, its person, and the screen's secret for the next sign-in.
 
-        `person` is None if a card was read, `screen` is None if the screen has no secret yet.
+        `person` is None for a card; `screen` is None for a screen without a secret.
 
         Raises SignInRefused: `wrong`, or `locked_out` after five consecutive wrong tries.
         """
@@ -120,7 +120,7 @@ class SignInSessions:
         return self._begin_session(one, console), one, self._screens.note(screen, one.name)
 
     def token(self, secret: str, role: str) -> str:
-        """Return a token for one input in this role; this counts as use of the session.
+        """Return a token for one input in this role, and restart the session's idle time.
 
         Raises SignInRefused: `signed_out`, `not_your_role`, or `no_key`.
         """
@@ -138,18 +138,18 @@ class SignInSessions:
         return issue(key, Claims(person=person.name, role=role, console=session.console, until_us=until_us))
 
     def status(self, secret: str) -> tuple[Person, int]:
-        """Return a session's person, and in how many microseconds it ends; raises SignInRefused."""
+        """Return a session's person, and the time to its end in microseconds; raises SignInRefused."""
         session, person = self._session(secret)
         return person, session.used_us + self._idle_us - self._now_us()
 
     def sign_out(self, secret: str) -> None:
-        """End this session, if there is one."""
+        """End this session, if it exists."""
         session = self._sessions.pop(secret, None)
         if session is not None:
             self._log(f"{session.person} signed out at {session.console}")
 
     def unlock(self, person: str) -> None:
-        """Forget a person's wrong tries, which ends the lock."""
+        """Discard a person's wrong tries, which ends the lock."""
         self._forget_tries({key for key in self._tries if is_person_key(key, person)})
 
     def _forget_tries(self, forgotten: Set[str]) -> None:
@@ -164,7 +164,7 @@ class SignInSessions:
             self._sessions.pop(secret, None)
             raise SignInRefused(
                 "signed_out",
-                "this sign-in has ended, for example because nothing was entered for a while; sign in again",
+                "this sign-in has ended, for example after a time without entries; sign in again",
             )
         return session, person
 
@@ -181,13 +181,13 @@ class SignInSessions:
         left_us = self._tries.get(key, Tries()).locked_until_us - self._now_us()
         if left_us > 0:
             minutes = -(-left_us // 60_000_000)
-            unlock = ", or have `tablectl people unlock` run on the table's machine"
+            unlock = ", or ask for `tablectl people unlock` on the table's machine"
             also = "" if counts_cards(key) else unlock
             message = f"locked after {MAX_TRIES} wrong tries; wait {minutes} min{also}"
             raise SignInRefused("locked_out", message)
 
     def _refuse_try(self, key: str, *, known_name: bool) -> NoReturn:
-        """Count a wrong try and refuse it; a try with an unknown name is not counted."""
+        """Count and refuse a wrong try; a try with an unknown name is not counted."""
         if not known_name:
             raise SignInRefused("wrong", "unknown name")
         tries = self._tries.setdefault(key, Tries())
@@ -203,9 +203,9 @@ class SignInSessions:
 
 
 MAX_LINE = 4096
-"""Maximum size of a request in bytes."""
+"""Maximum size of a request, in bytes."""
 LINE_TIMEOUT_S = 10.0
-"""A client must send a complete line, and read the answer, within this time."""
+"""Time allowed for a client to send a complete line, and to read the answer."""
 MAX_CLIENTS = 32
 Short = Annotated[str, Meta(min_length=1, max_length=64)]
 Typed = Annotated[str, Meta(min_length=1, max_length=MAX_PIN)]
@@ -216,17 +216,17 @@ class _Request(msgspec.Struct, frozen=True, kw_only=True, tag_field="do", forbid
 
 
 class PeopleRequest(_Request, frozen=True, kw_only=True, tag="people"):
-    """Requests the names of those who can sign in."""
+    """Requests the names of the people who can sign in."""
 
 
 class SignIn(_Request, frozen=True, kw_only=True, tag="sign_in"):
-    """Signs in: a person typed a PIN, or (`person` is None) a card reader typed a card's number."""
+    """Signs in with a PIN or, if `person` is None, with a card's number from a reader."""
 
     console: Short
     typed: Typed
     person: Short | None = None
     screen: Short | None = None
-    """The secret that this screen received at a successful sign-in."""
+    """The secret from the last successful sign-in at this screen."""
 
 
 class TokenRequest(_Request, frozen=True, kw_only=True, tag="token"):
@@ -237,19 +237,19 @@ class TokenRequest(_Request, frozen=True, kw_only=True, tag="token"):
 
 
 class SessionRequest(_Request, frozen=True, kw_only=True, tag="session"):
-    """Asks whether this session is still valid."""
+    """Requests a session's person and remaining time."""
 
     session: Short
 
 
 class SignOut(_Request, frozen=True, kw_only=True, tag="sign_out"):
-    """Ends this session."""
+    """Ends a session."""
 
     session: Short
 
 
 class Unlock(_Request, frozen=True, kw_only=True, tag="unlock"):
-    """Forgets a person's wrong tries; for root and the process's own user."""
+    """Discards a person's wrong tries; only for root and the process's user."""
 
     person: Short
 
@@ -263,13 +263,13 @@ class Service:
     """The server of the sign-in process's socket."""
 
     def __init__(self, sessions: SignInSessions, may_unlock: Callable[[int], bool]) -> None:
-        """Serve these sessions; `may_unlock` returns whether a client's uid may forget wrong tries."""
+        """Serve these sessions; `may_unlock` returns whether a client's uid may unlock people."""
         self._sessions = sessions
         self._may_unlock = may_unlock
         self._clients = 0
 
     async def serve(self, path: Path, group: int | None, ready: Callable[[], None]) -> None:
-        """Call `ready` once this socket accepts connections, and answer requests until cancelled.
+        """Answer requests until cancelled; call `ready` when the socket accepts connections.
 
         Raises OSError if the socket can't be created.
         """
@@ -296,7 +296,7 @@ class Service:
                 writer.write(self.answer(line, _uid(writer)) + b"\n")
                 await asyncio.wait_for(writer.drain(), LINE_TIMEOUT_S)
         except (ValueError, TimeoutError, OSError):
-            return  # A line that is too long, or a client that is gone or too slow: it can reconnect.
+            return  # The line is too long, or the client has gone or is too slow; it can reconnect.
         finally:
             self._clients -= 1
             writer.close()
@@ -332,7 +332,7 @@ class Service:
             case Unlock(person=person):
                 if not self._may_unlock(uid):
                     raise SignInRefused(
-                        "not_allowed", "only root and the sign-in process's own user may unlock a person"
+                        "not_allowed", "only root and the sign-in process's user may unlock a person"
                     )
                 sessions.unlock(person)
                 return {"unlocked": person}

@@ -1,7 +1,7 @@
-"""The sign-in process's key, the table's `console` key, which signs the tokens.
+"""The sign-in process's key, which signs the tokens; the key commands call it the `console` key.
 
-The process creates it at its first start. `tablectl keys ... console` rotates, revokes and replaces it. The
-key's file is checked for changes whenever a token is signed, so that a new key takes effect at once.
+The process creates the key at its first start. `tablectl keys ... console` rotates, revokes and replaces it.
+The process checks the key's file for changes before it signs a token, so a new key takes effect at once.
 """
 
 import os
@@ -24,10 +24,10 @@ from controller.people.register import HISTORY_FILE, KEY_FILE, PUBLIC_FILE, writ
 from controller.people.tokens import KEY_BYTES
 
 LABEL = b"console key of the table controller\n"
-"""The first line of the key's file, by which the key commands recognize it."""
+"""The first line of the key's file, which the key commands check."""
 _PUBLIC_MODE = 0o644
 _HEX_FORM = re.compile(rb"[0-9a-fA-F]{%d}" % (2 * KEY_BYTES))
-"""The form of a key that an earlier release wrote."""
+"""The format of a key file from earlier releases."""
 
 
 class _Step(msgspec.Struct, frozen=True):
@@ -41,13 +41,15 @@ _decode_step = msgspec.json.Decoder(_Step).decode
 
 
 class SigningKey:
-    """The key in a folder, read again when its file has changed."""
+    """The key in a folder, which is read again after its file has changed."""
 
     def __init__(self, folder: Path) -> None:
-        """Read the key, or create it if there has never been one; write its public key for everyone to read.
+        """Read the key, or create the first key; write the public key for everyone to read.
 
-        Raises OSError if the folder can't be written to, and ValueError if the file contains no key, others
-        can read it, or the key was revoked or replaced.
+        Raises:
+            OSError: the folder can't be written to.
+            ValueError: the file contains no key, users other than its owner can read it, or the key was
+                revoked or replaced.
         """
         self._file = folder / KEY_FILE
         if not os.path.lexists(self._file) and not (folder / HISTORY_FILE).exists():
@@ -57,7 +59,7 @@ class SigningKey:
 
     @property
     def key(self) -> Ed25519PrivateKey:
-        """The current key; raises OSError or ValueError if its file can no longer be used."""
+        """The current key; raises OSError or ValueError if its file has become unusable."""
         stamp = _file_stamp(self._file)
         if stamp != self._stamp:
             self._key, self._stamp = _load(self._file.parent), stamp
@@ -65,7 +67,7 @@ class SigningKey:
 
 
 def _file_stamp(file: Path) -> tuple[int, int, int]:
-    """Return inode, modification time (ns) and size, which change with the file; zeros if there is none."""
+    """Return the file's inode, modification time (ns) and size; zeros without a file."""
     try:
         now = file.stat()
     except FileNotFoundError:
@@ -85,7 +87,7 @@ def _load(folder: Path) -> Ed25519PrivateKey:
     if last is not None and last.new != public:
         key = _finish_rotation(file, last, public)
         public = _public(key)
-    if not _is_published(folder / PUBLIC_FILE, public):  # so that a full disk does not prevent a sign-in
+    if not _is_published(folder / PUBLIC_FILE, public):  # a rewrite would fail on a full disk
         write_private(folder / PUBLIC_FILE, public.encode(), mode=_PUBLIC_MODE)
     return key
 
@@ -98,14 +100,14 @@ def _is_published(file: Path, public: str) -> bool:
 
 
 def _finish_rotation(file: Path, last: _Step, found: str) -> Ed25519PrivateKey:
-    """Finish an interrupted rotation; raises ValueError if the key was revoked or an old key was restored."""
+    """Finish an interrupted rotation; raises ValueError for a revoked key or a restored old key."""
     new_file = file.with_name(f"{file.name}.new")
     if last.new and last.old == found and new_file.exists():
         key = _read(new_file)
         if _public(key) == last.new:
             new_file.replace(file)
             return key
-    was = f"{last.new[:16]} replaced it" if last.new else "it was revoked"
+    was = f"key {last.new[:16]} replaced it" if last.new else "the key was revoked"
     raise ValueError(
         f"{file}: found key {found[:16]}, expected a different one: {was} ({last.who}: {last.reason}); move"
         f" the file away, then run: tablectl keys replace console {file} --reason WORDS"

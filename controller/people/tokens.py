@@ -1,7 +1,7 @@
-"""Short-lived signed tokens, which identify the person at a screen; the daemon checks them.
+"""Short-lived signed tokens, which identify the person at a screen to the daemon.
 
-A token is `claims.signature`, both in base64url: the claims as JSON, and an Ed25519 signature over a purpose
-prefix and the claims. Its expiry is a time since the machine's boot, which does not depend on the wall clock.
+A token is `claims.signature`, both parts in base64url. The claims are JSON. The Ed25519 signature covers a
+purpose prefix and the claims. A token expires at a time since boot, which does not depend on the wall clock.
 """
 
 import base64
@@ -14,7 +14,7 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
 TOKEN_LIFE_US = 10_000_000
-"""How long a token is valid. One is issued for each input, so it only needs to outlast a slow answer."""
+"""Validity of a token. Each input gets a new token, so the token only needs to outlast a slow answer."""
 MAX_TOKEN = 1024
 """Maximum length of a token in characters."""
 KEY_BYTES = 32
@@ -22,11 +22,11 @@ _PURPOSE = b"table-screen token\0"
 _encode = msgspec.json.Encoder().encode
 
 BootClock = Callable[[], int]
-"""Microseconds since the machine started, the same in every process (CLOCK_BOOTTIME)."""
+"""Microseconds since the machine's boot, from CLOCK_BOOTTIME, which all processes share."""
 
 
 class TokenError(Exception):
-    """A token that is not valid; `code` is stable, `message` tells the person what to do."""
+    """A token that is not valid; `code` is stable, and `message` contains the next step."""
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(message)
@@ -35,7 +35,7 @@ class TokenError(Exception):
 
 
 class Claims(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Who is at which screen, in which role, and until when (time since boot)."""
+    """The person, role and console of a sign-in, and the token's expiry in time since boot."""
 
     person: str
     role: str
@@ -56,8 +56,8 @@ def verify(text: str, key: Ed25519PublicKey, now_us: int) -> Claims:
     """Return the claims of a token.
 
     Raises:
-        TokenError: `bad_token` if this key did not sign it, `signed_out` if it has expired, or expires later
-            than a new one would.
+        TokenError: `bad_token` if this key did not sign the token, `signed_out` if the token has expired or
+            expires later than a new token would.
     """
     body, _, signature = text[:MAX_TOKEN].partition(".")
     try:
@@ -72,10 +72,10 @@ def verify(text: str, key: Ed25519PublicKey, now_us: int) -> Claims:
 
 
 class Verifier:
-    """Checks tokens with the public key in a file of the sign-in process; a new key takes effect at once."""
+    """Checks tokens with the public key in the sign-in process's file; a new key takes effect at once."""
 
     def __init__(self, file: Path | None, now_us: BootClock) -> None:
-        """Use the key in this file; without a file, no token is accepted."""
+        """Use the key in this file; without a file, every token is refused."""
         self._file = file
         self._now_us = now_us
         self._read: tuple[int, Ed25519PublicKey] | None = None
@@ -86,7 +86,7 @@ class Verifier:
 
     def _key(self) -> Ed25519PublicKey:
         if self._file is None:
-            raise TokenError("no_sign_in", "this controller accepts no screens: start it with --sign-in-key")
+            raise TokenError("no_sign_in", "this controller accepts no screens; start it with --sign-in-key")
         try:
             changed = self._file.stat().st_mtime_ns
             if self._read is None or self._read[0] != changed:
@@ -98,7 +98,7 @@ class Verifier:
 
 
 def read_public(file: Path) -> Ed25519PublicKey:
-    """Return the public key in this file; raises OSError, or ValueError if it contains none."""
+    """Return the public key in this file; raises OSError, or ValueError if the file contains no key."""
     return Ed25519PublicKey.from_public_bytes(bytes.fromhex(file.read_text(encoding="ascii").strip()))
 
 

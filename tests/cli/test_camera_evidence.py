@@ -122,7 +122,7 @@ def test_files_are_listed_verified_and_deleted_with_a_reason(
     assert main(["camera", "evidence", "prune", "--max-mb", "0", *words]) == 0
     assert folder.kept() == []
     assert main(["camera", "evidence", "list", "--folder", str(tmp_path / "none")]) == 2
-    assert "name a different one with --folder" in capsys.readouterr().err
+    assert "choose a different one with --folder" in capsys.readouterr().err
 
 
 def test_a_held_file_survives_age_quota_and_deletion_until_it_is_released(

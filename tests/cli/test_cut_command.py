@@ -37,7 +37,7 @@ def test_a_cut_attempt_replays_alone_as_in_the_whole_log(
     case = tmp_path / "case.jsonl.gz"
     assert main(["cut", f"{LOGS / log}.jsonl.gz#{number}", str(case)]) == 0
     expected = tmp_path / "case.expected.jsonl"
-    assert f"check it with: tablectl replay {case} --check" in capsys.readouterr().err
+    assert f"to check the case, run: tablectl replay {case} --check" in capsys.readouterr().err
     assert main(["replay", str(case), "--check", str(expected)]) == 0
     capsys.readouterr()
     assert main(["replay", f"{LOGS / log}.jsonl.gz", "--check", str(expected), "--json"]) == 1

@@ -22,7 +22,7 @@ def test_a_no_roll_is_stated_with_its_rule_die_figure_threshold_and_readings(cap
         "Roll 3: No Roll. Die 1 stopped 109 mm short of the right wall; both must hit an end (C34-INV-2ii)"
     )
     assert "cause  no_wall_hit die 1 [C34-INV-2ii]" in printed
-    assert "needed no_wall_hit: both must hit an end; the error of a track point is 2 mm" in printed
+    assert "needed no_wall_hit: both must hit an end; a track point has an error of 2 mm" in printed
     assert any("wall_impact" in line for line in rest)
     assert "\x1b" not in printed
 
@@ -71,7 +71,7 @@ def test_a_picture_is_written_completely_and_readable_by_all(
     assert picture.read_bytes().startswith(begins)
     assert stat.S_IMODE(picture.stat().st_mode) & 0o400
     assert [path.name for path in tmp_path.iterdir()] == [name]
-    assert f"{picture}: drawn" in capsys.readouterr().err
+    assert f"{picture}: wrote the drawing" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

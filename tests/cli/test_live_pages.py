@@ -245,7 +245,7 @@ def test_watch_prints_faults_lamps_and_readings_as_text() -> None:
         {"reading": {"kind": "card", "t": 5, "dev": "shoe", "to": "3"}, "masked": True},
         {"something": "new"},
     )
-    assert "fault device_down, cam: unplugged; tablectl faults says what to do" in printed
+    assert "fault device_down, cam: unplugged; for the remedy, run tablectl faults" in printed
     assert "fault cleared: device_down, cam" in printed
     assert "lamp review: on" in printed
     assert "shoe card" in printed

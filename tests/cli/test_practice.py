@@ -358,7 +358,7 @@ def test_pressing_enter_again_before_the_dice_are_at_rest_does_not_throw_again(
     play_single_roll.execute("")
     assert not play_single_roll.cue()
     assert "The shooter has the dice." in out.getvalue()
-    assert "this attempt is not over yet" in out.getvalue()
+    assert "wait until this attempt is over" in out.getvalue()
 
 
 def test_an_exception_in_a_thread_ends_the_practice_with_a_message(

@@ -248,7 +248,7 @@ def test_a_wall_sensors_threshold_is_measured_and_written(craps: Live) -> None:
     words = ("calibrate", "walls", "wall-left", "--throws", "5", "--knocks", "1", "--timeout", "600")
     code, out = craps.does(*words, "--write")
     assert code == 0, out
-    assert "hands off the table: the sensor is listening" in out
+    assert "hands off the table while the sensor measures" in out
     assert "1 of 1 knocks reach the threshold" in out
     written = craps.file.read_text()
     (line,) = (line for line in written.splitlines() if "least_peak" in line)
@@ -365,7 +365,7 @@ def test_lamps_are_lit_only_after_confirmation_and_the_person_enters_what_is_see
         ("no_roll", "y", "pass"),
         ("buzzer", "y", "pass"),
     ):
-        somebody.see(f"{lamp} should be on now: is it?")
+        somebody.see(f"is {lamp} on?")
         somebody.type(typed)
         somebody.see(f"{found}    {lamp}")
     code, out = somebody.over()

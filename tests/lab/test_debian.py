@@ -135,5 +135,5 @@ def test_a_demonstration_on_arm64_equals_the_one_here(arm64: Path, report: Repor
 def _played(said: str) -> list[str]:
     """Return the demonstration without the suggested commands, which differ in a checkout."""
     played, _, _ = said.partition("\nTry next\n")
-    assert "calls agree with what happened" in played
+    assert "calls are correct" in played
     return played.strip().splitlines()
