@@ -52,14 +52,14 @@ def test_the_demo_in_a_pipe_is_immediate_and_without_colour() -> None:
     assert code == 0
     assert pauses == []
     assert "\x1b" not in text
-    assert "8 of 8 calls agree" in text
+    assert "8 of 8 calls are correct" in text
 
 
 def test_a_spin_reports_its_number_its_revolutions_and_when_bets_were_closed() -> None:
     code, text, _ = shown(Pipe(), UTF8, "--throws", "0", "--spins", "3")
     assert code == 0
     assert "revolutions, No More Bets" in text
-    assert "3 of 3 calls agree" in text
+    assert "3 of 3 calls are correct" in text
 
 
 def test_a_game_and_deals_of_cards_are_reported_in_words() -> None:
@@ -70,7 +70,7 @@ def test_a_game_and_deals_of_cards_are_reported_in_words() -> None:
     assert "wins $" in text
     assert "Dealer plays with" in text
     assert "pay Ante and Play" in text
-    assert "4 of 4 calls agree" in text
+    assert "4 of 4 calls are correct" in text
 
 
 def test_the_demo_ends_with_commands_to_type_and_a_page_to_open(

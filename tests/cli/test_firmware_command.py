@@ -107,7 +107,7 @@ def test_a_uf2_is_copied_only_to_a_board_in_its_boot_loader(
         (["--name", "a b"], "expected 1 to 16 letters"),
         (
             ["--name", "w", "--chip", "rp2350"],
-            "missing, and the size of the rp2350's file system is not known",
+            "--fs-kib: is missing, and the rp2350 has no default",
         ),
         (["--name", "w", "--fs-kib", "7"], "expected a multiple of 4"),
         (["--name", "w", "--settings", "HERE/none.json"], "No such file"),

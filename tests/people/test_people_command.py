@@ -59,7 +59,7 @@ def test_no_pin_is_requested_if_the_role_is_missing(
     typed = io.StringIO("4711\n")
     monkeypatch.setattr("sys.stdin", typed)
     assert people("add", "ann", "--people", str(tmp_path)) == 2
-    assert "use --role with one or more of" in capsys.readouterr().err
+    assert "use it with one or more of" in capsys.readouterr().err
     assert typed.tell() == 0
 
 

@@ -98,7 +98,7 @@ def test_a_revoked_key_signs_nothing_and_no_start_makes_a_new_one(tmp_path: Path
         SigningKey(tmp_path)
     (tmp_path / KEY_FILE).write_bytes(key)
     (tmp_path / KEY_FILE).chmod(0o600)
-    with pytest.raises(ValueError, match="expected a different one: it was revoked"):
+    with pytest.raises(ValueError, match="expected a different one: the key was revoked"):
         SigningKey(tmp_path)
     assert not believed(tmp_path, stolen), "a restored revoked key must not be published again"
     (tmp_path / KEY_FILE).unlink()
