@@ -1,4 +1,4 @@
-"""Pieces of recordings, cut so that each replays by itself exactly as within the whole recording."""
+"""Extraction of pieces from recordings; each piece has the same outcomes alone as within the recording."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -17,18 +17,18 @@ from controller.replay.source import LogError
 
 FindRules = Callable[[Log], RuleSet]
 _LAUNCHES = (DieReleased, DieAt, BallBeam, WheelStatus, Card)
-"""The readings that can begin an attempt."""
+"""The kinds of readings that can begin an attempt."""
 _END_US = 2**62
 _MAX_NEIGHBOURS = 2
-"""Maximum number of neighbouring attempts on each side that a piece may need in order to replay by itself."""
+"""Maximum number of neighbouring attempts to include in a piece on each side."""
 
 
 class UncuttableError(LogError):
-    """A cut within an attempt."""
+    """A cut during an attempt, which changes the outcomes."""
 
 
 class Piece(NamedTuple):
-    """A piece of a recording, and its outcomes."""
+    """A piece of a recording, with its outcomes."""
 
     header: Header
     readings: list[AnyReading]
@@ -36,10 +36,9 @@ class Piece(NamedTuple):
 
 
 def cut(log: Log, ruleset: RuleSet, from_us: int, to_us: int) -> Piece:
-    """Return the readings that arrived from `from_us` to just before `to_us`, with the state at the start.
+    """Return the readings that arrived from `from_us` to before `to_us`, with the state at the start.
 
-    Raises LogError at a bad line, and UncuttableError if a cut is within an attempt, so that the piece would
-    have different outcomes from the whole recording.
+    Raises LogError at a bad line, and UncuttableError if a cut during an attempt changes the outcomes.
     """
     setup = build_setup(log.header, ruleset, log.name)
     session = Session(setup)
@@ -54,7 +53,7 @@ def cut(log: Log, ruleset: RuleSet, from_us: int, to_us: int) -> Piece:
         if arrived >= to_us:
             break
         if not readings:
-            # Advance the time to the cut, as on a live table, so that earlier timers fire.
+            # Advance the time to the cut, as at a live table, to fire earlier timers.
             session.advance(from_us)
             header = msgspec.structs.replace(
                 header,
@@ -71,7 +70,7 @@ def cut(log: Log, ruleset: RuleSet, from_us: int, to_us: int) -> Piece:
     if _outcomes_by_itself(piece, ruleset, log.name) != piece.outcomes:
         found = f"an attempt in progress at {from_us} us"
         raise UncuttableError(
-            log.name, found, "a cut between two attempts", "begin the piece earlier or later"
+            log.name, found, "a cut between two attempts", "start the piece earlier or later"
         )
     return piece
 
@@ -92,7 +91,7 @@ def _outcomes(effects: Iterable[Effect]) -> list[Outcome]:
 
 @dataclass(slots=True)
 class _Replayed:
-    """The outcomes of each attempt in a log, and the time (us) at which its first reading arrived."""
+    """The outcomes of each attempt in a log, and the arrival of each attempt's first reading in us."""
 
     lateness_us: int
     outcomes: dict[int, list[Outcome]] = field(default_factory=dict)
@@ -118,7 +117,7 @@ class _Replayed:
         self.launched_us.setdefault(number, first_us)
 
     def bounds(self, first: int, last: int) -> Iterator[tuple[int, int]]:
-        """Yield pairs of arrival times (us) to cut between: the shortest piece first, then longer ones."""
+        """Yield the arrival times, in us, between which to cut, beginning with the shortest piece."""
         for neighbours in range(_MAX_NEIGHBOURS + 1):
             begin_number = first - neighbours
             launched = self.launched_us.get(begin_number, 0)
@@ -129,13 +128,13 @@ class _Replayed:
 
 
 def cut_attempt(path: str, number: int | None, rules: FindRules) -> Piece:
-    """Cut one attempt out of a log, from the call of the previous attempt to the launch of the next.
+    """Extract one attempt from a log, from the call of the previous attempt to the launch of the next.
 
     `number` is the attempt's number, or None for the last attempt; `rules` returns the log's rule set.
-    Attempts that can't be separated, such as a review and the launch that closes it, are cut out together.
+    Inseparable attempts, such as a review and the launch that closes it, are extracted together.
 
-    Raises LogError if the log is bad or has no such attempt, or if the attempt does not replay by itself as
-    within the whole log.
+    Raises LogError if the log is bad or does not contain the attempt, or if the outcomes depend on other
+    readings.
     """
     with open_log(path) as log:
         replayed = _replay_log(log, rules(log))
@@ -143,26 +142,26 @@ def cut_attempt(path: str, number: int | None, rules: FindRules) -> Piece:
     if wanted is None or wanted not in replayed.outcomes:
         expected = "one" if number is None else f"number {number}"
         if not replayed.outcomes:
-            advice = "use a log in which one was called or voided"
+            advice = "use a log in which an attempt was called or voided"
             raise LogError(path, "no throw, spin or deal", expected, advice)
         numbers = f"numbers {min(replayed.outcomes)} to {max(replayed.outcomes)}"
-        raise LogError(path, f"throws, spins or deals with {numbers}", expected, "name one with #n")
+        raise LogError(path, f"throws, spins or deals with {numbers}", expected, "name one of them with #n")
     return _shortest(path, rules, replayed, range(wanted, wanted + 1))
 
 
 def cut_attempts(path: str, first: int, last: int, rules: FindRules) -> Piece:
-    """Cut the attempts from first to last out of a log, as `cut_attempt` does with one.
+    """Extract the attempts from `first` to `last` from a log, like `cut_attempt`.
 
     Raises:
-        LogError: the log is bad, lacks one of them, or they do not replay by themselves as within the whole
-            log.
+        LogError: the log is bad or does not contain all of the attempts, or the outcomes depend on other
+            readings.
     """
     with open_log(path) as log:
         replayed = _replay_log(log, rules(log))
     missing = [number for number in range(first, last + 1) if number not in replayed.outcomes]
     if missing:
         found = f"no throw, spin or deal #{missing[0]}"
-        raise LogError(path, found, f"all from #{first} to #{last}", "look for it in the next recording")
+        raise LogError(path, found, f"all from #{first} to #{last}", "try the next recording")
     return _shortest(path, rules, replayed, range(first, last + 1))
 
 
@@ -173,7 +172,7 @@ def _shortest(path: str, rules: FindRules, replayed: _Replayed, wanted: range) -
         if piece is not None and _by_number(piece.outcomes, wanted) == expected:
             return piece
     found = f"{expected[-1].type} #{wanted[-1]}, which depends on readings before or after it"
-    raise LogError(path, found, "an attempt that replays by itself", "use the whole log as the case")
+    raise LogError(path, found, "an attempt that depends on no other reading", "use the whole log")
 
 
 def _by_number(outcomes: Sequence[Outcome], wanted: Iterable[int]) -> list[Outcome]:

@@ -1,4 +1,4 @@
-"""Reading and writing recorded sensor logs: a header line, then one reading per line in order of arrival."""
+"""Readers and writers of sensor logs: a header line, then one reading per line in order of arrival."""
 
 import gzip
 import zlib
@@ -48,9 +48,9 @@ class Header(
 ):
     """A log's header.
 
-    `epoch` is the ISO time of t = 0. A live recording adds `session`, `first` (the next numbers) and `state`
-    (the game's state and learned values), as of its start. It also adds settings from the table's file:
-    `rules` (the rule set with the table's own thresholds), `sources` (the kinds of readings that each device
+    `epoch` is the ISO time of t = 0. A live recording adds `session` and, as of its start, `first` (the next
+    numbers) and `state` (the game's state and learned values). It also adds settings from the table's file:
+    `rules` (the rule set with the table's thresholds), `sources` (the kinds of readings that each device
     sends) and `locking_switches`.
     """
 
@@ -72,20 +72,20 @@ _decode_header = msgspec.json.Decoder(Header).decode
 
 
 class ReadHeader(NamedTuple):
-    """A header, and a description of each unknown key, which is ignored."""
+    """A header, with descriptions of the unknown keys, which are ignored."""
 
     header: Header
     unknown: tuple[str, ...]
 
 
 def read_header(line: bytes) -> ReadHeader:
-    """Decode a log's first line; raises LineError if it is not a header of this format."""
+    """Decode a log's first line; raises LineError if the line is not a header of this format."""
     expected = f'a header {{"log": "{FORMAT}", "version": 1, ...}}'
     fields = decode_fields(line, expected)
     if "log" not in fields:
         raise LineError(printable(line), expected)
     try:
-        decode_strict(line)  # the decoder itself would silently use the last of two equal keys
+        decode_strict(line)  # `_decode_header` accepts duplicate keys
     except StrictJsonError as error:
         raise LineError(f"{error.found} in the header", error.expected, "correct the header") from error
     for key, value in {"log": f'"{FORMAT}"', "version": "1"}.items():
@@ -119,12 +119,14 @@ _NO_LOG = "is this a recorded sensor log?"
 
 
 class Log:
-    """A log that is read once, in blocks; only one block and one line are in memory.
+    """A log that is read once, in blocks, with only one block and one line in memory.
 
     `lines` counts the lines read so far, `unknown` the ignored keys and kinds by name, and `skipped` the bad
-    lines that a lenient reader skipped; `first_skipped` is the first of these. `truncated` is set at the end
-    of a log that was cut off, for example by a power loss. The constructor raises LogError if the header is
-    bad; iteration raises it if the file is damaged or, unless the reader is lenient, if a line is bad.
+    lines skipped by a lenient reader; `first_skipped` is the first of them. `truncated` is set at the end of
+    a log that was cut off, for example by a power loss.
+
+    The constructor raises LogError if the header is bad. Iteration raises LogError if the file is damaged or,
+    with a reader that is not lenient, a line is bad.
     """
 
     def __init__(self, stream: BinaryIO, name: str, *, lenient: bool = False) -> None:
@@ -137,7 +139,7 @@ class Log:
         self.numbers: Sequence[int] = ()
         """The line numbers of the current batch's readings."""
         self.first_late: str | None = None
-        """A description of the first reading that did not count, set by a replay."""
+        """A description of the first reading that did not count; a replay sets it."""
         self._lenient = lenient
         self._source = Source(stream)
         self._blocks = self._split_lines()
@@ -216,7 +218,7 @@ class Log:
         self.first_skipped = self.first_skipped or bad
 
     def _check_damage(self) -> None:
-        """Read compressed data to its end, so that damage to it is reported instead of the bad line."""
+        """Read compressed data to the end, to report any damage instead of the bad line."""
         if self._source.is_gzip:
             for _ in self._blocks:
                 pass
@@ -271,12 +273,12 @@ def _is_json(text: bytes) -> bool:
 class LogWriter:
     """Writes a log to an open binary stream, which the caller closes.
 
-    Use it as a context manager: its exit completes a gzip stream. Equal readings always produce equal bytes.
+    The writer is a context manager whose exit completes a gzip stream. Equal readings produce equal bytes.
     """
 
     def __init__(self, stream: BinaryIO, header: Header, *, compress: bool = False) -> None:
         self._stream = stream
-        # Without a name and a time in the gzip header, equal logs have equal bytes.
+        # The gzip header has no name and time, so equal logs have equal bytes.
         self._gzip = gzip.GzipFile("", "wb", fileobj=stream, mtime=0) if compress else None
         self._encoder = msgspec.json.Encoder()
         self._write(self._encoder.encode(header))
@@ -290,11 +292,11 @@ class LogWriter:
         self.close()
 
     def write(self, reading: Reading) -> None:
-        """Write one reading, with its arrival time if it has one."""
+        """Write one reading, with the arrival time if present."""
         self._write(self._encoder.encode(reading))
 
     def flush(self) -> None:
-        """Flush all readings to the stream; once its file is synced, a power cut does not lose them."""
+        """Flush all readings to the stream."""
         if self._gzip is not None:
             self._gzip.flush()
         self._stream.flush()

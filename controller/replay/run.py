@@ -1,4 +1,4 @@
-"""Replay of a log through the engine that a live table runs, and comparison with expected outcomes."""
+"""Replay of a log through the engine of a live table, and comparison with expected outcomes."""
 
 import zlib
 from collections.abc import Callable, Iterator, Sequence
@@ -29,15 +29,15 @@ from controller.replay.source import (
 )
 
 DEFAULT_SESSION = "replay"
-"""The session's name in outcomes' ids if the log's header has none."""
+"""The session's name in the outcomes' ids if the log's header has none."""
 
 
 def build_setup(header: Header, ruleset: RuleSet, name: str, calls: Calls | None = None) -> Setup:
     """Return a session's setup from a log's header.
 
-    `name` is the log's name, for messages. `calls` overrides who makes the calls according to the header.
-    Raises LogError if the header's geometry is not exactly the one that the rule set's game needs, or if its
-    wheel is impossible.
+    `name` is the log's name for messages. `calls` overrides the header's setting of who makes the calls.
+    Raises LogError if the header lacks the geometry for the rule set's game, has a different one, or has an
+    impossible wheel.
     """
     needed = game_of(ruleset.game).geometry
     given = [part for part in ("dice_table", "wheel") if getattr(header, part) is not None]
@@ -74,7 +74,7 @@ def _check_wheel(wheel: Wheel, ruleset: RuleSet, name: str) -> None:
 
 
 def replay(log: Log, setup: Setup, progress: Callable[[int], None] | None = None) -> Iterator[Effect]:
-    """Run a log through a session, and yield all effects in order, including those at its end.
+    """Run a log through a session, and yield all effects in order, including those at the end.
 
     `progress` is called at intervals with the number of lines read. Raises LogError at a bad line.
     """
@@ -90,7 +90,7 @@ def replay(log: Log, setup: Setup, progress: Callable[[int], None] | None = None
 
 
 def _first_late(effects: Sequence[Effect], batch: Sequence[AnyReading], lines: Sequence[int]) -> str | None:
-    """Describe the first reading that does not count, with its line number if it is in this batch."""
+    """Describe the first reading that does not count, with the line number if it is in this batch."""
     late = next((effect for effect in effects if isinstance(effect, Late)), None)
     if late is None:
         return None
@@ -105,7 +105,7 @@ LOG_ENDINGS = (".jsonl", ".jsonl.gz")
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A recorded log, and the file with its expected outcomes."""
+    """A recorded log, with the path of the file of expected outcomes."""
 
     name: str
     log: Path
@@ -113,9 +113,9 @@ class Case:
 
 
 def find_cases(folder: Path) -> list[Case]:
-    """Return every `NAME.jsonl` or `NAME.jsonl.gz` with the path of its expected outcomes, sorted by name.
+    """Return every `NAME.jsonl` or `NAME.jsonl.gz` in a folder as a case, sorted by name.
 
-    That path is `NAME.expected.jsonl`; the file may be missing.
+    The path of the expected outcomes is `NAME.expected.jsonl`; the file may be missing.
     """
     return sorted(_cases(folder), key=lambda case: (case.name, case.log))
 
@@ -135,7 +135,10 @@ _EXPECTED = 'an expected outcome such as {"type": "roll.called", "data": {"dice"
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A difference: the outcome's number (from 1, among the types compared), the key, and both values."""
+    """A difference between an outcome and the expected one.
+
+    `outcome` is the outcome's number, from 1, among the outcomes of the compared types.
+    """
 
     outcome: int
     key: str
@@ -147,13 +150,13 @@ class Difference:
 
 
 def as_json(outcome: Outcome) -> Json:
-    """Return an outcome as the JSON object that `--json` prints."""
+    """Return an outcome as a JSON object, as printed by `--json`."""
     value: Json = msgspec.json.decode(msgspec.json.encode(outcome))
     return value
 
 
 def read_expected(path: str) -> list[Json]:
-    """Read expected outcomes, one JSON object per line; raises LogError, with the number of a bad line."""
+    """Read expected outcomes, one JSON object per line; raises LogError."""
     with open_input(path, "a file of expected outcomes") as stream:
         text = _text(path, stream)
     return [_expected(path, n, line) for n, line in enumerate(text.splitlines(), 1) if line.strip()]
@@ -162,8 +165,8 @@ def read_expected(path: str) -> list[Json]:
 def compare(outcomes: Sequence[Json], expected: Sequence[Json]) -> Difference | None:
     """Return the first difference, or None if the outcomes match.
 
-    Only the types of outcomes that `expected` contains are compared, in order, and only the expected keys of
-    each object, at any depth; lists must have the same length.
+    Outcomes of types that do not occur in `expected` are ignored, and so are keys that do not occur in the
+    expected object, at any depth. Lists must have equal lengths.
     """
     types = {outcome["type"] for outcome in expected}
     compared = [outcome for outcome in outcomes if outcome["type"] in types]
@@ -193,7 +196,7 @@ def _differences(at: str, found: object, expected_value: object) -> Iterator[tup
 
 
 def _equal(found: object, expected_value: object) -> bool:
-    """Return whether two JSON values are equal; unlike in Python, `true` does not equal 1."""
+    """Return whether two JSON values are equal; `true` does not equal 1, as in Python."""
     return isinstance(found, bool) == isinstance(expected_value, bool) and found == expected_value
 
 

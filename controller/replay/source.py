@@ -1,9 +1,8 @@
-"""Recorded logs and serial captures, plain or gzip, as bytes, lines and decoded readings.
+"""Readers of sensor logs and serial captures, uncompressed or gzip, and messages about their bad lines.
 
-A recorder that loses power leaves an incomplete file: it ends within a line, within a gzip stream, or in
-NUL bytes where the file system had extended the file but not yet written it. Such a file is read to its end.
-Messages about lines that can't be decoded use the terms of the log's format. A serial capture contains the
-lines of a device as received, each as `milliseconds TAB line`.
+A recorder that loses power leaves an incomplete file. The file ends within a line or within a gzip stream, or
+with NUL bytes that the file system added. These readers read such a file to its end. A serial capture
+contains a device's lines as received, each in the form `milliseconds TAB line`.
 """
 
 import re
@@ -25,7 +24,7 @@ from controller.settings.mistakes import dotted
 
 
 class LogError(Exception):
-    """A file that can't be used; the message says where, what was found, what was expected and what to do."""
+    """A file that can't be used."""
 
     def __init__(self, file: str, found: str, expected: str, advice: str, line: int | None = None) -> None:
         place = file if line is None else f"{file}, line {line}"
@@ -45,31 +44,31 @@ class BadLineError(LogError):
 
 BLOCK_BYTES = 1 << 18
 MAX_LINE_BYTES = 1 << 20
-"""Maximum length of a line, which limits the memory that a damaged file can use."""
+"""Maximum length of a line in bytes, which limits memory use with a damaged file."""
 
 GZIP_MAGIC = b"\x1f\x8b"
 GZIP_WBITS = 31
 _GZIP_END = 16
-"""Maximum number of NUL bytes at the end of an undamaged gzip stream (deflate's last bytes, CRC, length)."""
+"""Maximum number of NUL bytes at the end of a complete gzip stream: the last of deflate, CRC and length."""
 
 
 def describe_read_error(error: zlib.error | OSError) -> str:
-    """Return why a file can't be read: damaged gzip data, or the operating system's error."""
+    """Return a description, for a message, of damaged gzip data or of the operating system's error."""
     if isinstance(error, OSError):
         return f"an unreadable file ({error.strerror or error})"
     return f"damaged gzip data ({str(error).rpartition(': ')[2]})"
 
 
 class Source:
-    """Iterates over a file's uncompressed bytes in blocks; afterwards `cut` tells whether it was cut off.
+    """An iterable over a file's uncompressed bytes in blocks, which then sets `cut` if the file was cut off.
 
-    Raises zlib.error if a gzip stream is damaged, OSError if the file can't be read.
+    Iteration raises zlib.error if a gzip stream is damaged, OSError if the file can't be read.
     """
 
     def __init__(self, stream: BinaryIO) -> None:
         self.cut = False
         self.is_gzip = False
-        """Whether it is gzip; known once the first block has been read."""
+        """Whether the file is gzip; set with the first block."""
         self._stream = stream
         self._held_nuls = 0
 
@@ -117,7 +116,7 @@ class Source:
         self.cut = self._held_nuls > 0 or not member.eof
 
     def _complete_with_nuls(self, member: "zlib._Decompress") -> tuple["zlib._Decompress", bytes]:
-        """Complete a gzip stream with the NUL bytes held back, unless they stand for lost blocks."""
+        """Complete a gzip stream with the NUL bytes held back, if they are the end of the stream."""
         tail = bytes(min(self._held_nuls, _GZIP_END))
         ended = member.copy()
         try:
@@ -138,13 +137,13 @@ def open_input(path: str, expected: str) -> AbstractContextManager[BinaryIO]:
     if path == STDIN:
         if sys.stdin is None:
             raise LogError(
-                input_name(path), "a closed stream", expected, "pipe a file into it, or name a file"
+                input_name(path), "a closed stream", expected, "pipe a file into the command, or name a file"
             )
         return nullcontext(sys.stdin.buffer)
     try:
         return Path(path).open("rb")
     except IsADirectoryError as error:
-        raise LogError(path, "a directory", expected, "name a file in it") from error
+        raise LogError(path, "a directory", expected, "name a file in the directory") from error
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise LogError(
@@ -158,14 +157,14 @@ def input_name(path: str) -> str:
 
 
 UNDECODABLE = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
-"""All exceptions that decoding arbitrary bytes can raise."""
+"""All exceptions that the decoding of arbitrary bytes can raise."""
 
 KINDS: dict[str, type[Reading]] = {
     str(reading.__struct_config__.tag): reading for reading in get_args(AnyReading)
 }
 
 decode_reading: Callable[[bytes], AnyReading] = msgspec.json.Decoder(AnyReading).decode
-"""Decode one line; raises one of UNDECODABLE if it is not exactly a reading."""
+"""Decode one line; raises one of UNDECODABLE if the line is not a reading, or has unknown fields."""
 
 _decode_object = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 _MARKS = {
@@ -178,31 +177,31 @@ _MISSING = re.compile(r"missing required field `(?P<field>[^`]+)`")
 _AT = re.compile(r"^(?P<complaint>.*?)(?: - at `\$\.?(?P<path>[^`]*)`)?$", re.DOTALL)
 _STEP = re.compile(r"[^.\[\]]+|(?<=\[)\.\.\.(?=\])")
 _DECODER_MESSAGE = re.compile(r"(?:Expected|Invalid|Integer|Number|Object) ")
-"""The start of the decoder's own messages about a type; other messages come from the reading types."""
+"""The start of the decoder's messages about a type; other messages come from the reading types."""
 
 
 class LineError(Exception):
-    """A line that can't be used: what was found in it, and what was expected there."""
+    """A line that can't be used."""
 
     def __init__(self, found: str, expected: str, advice: str = "") -> None:
         super().__init__(f"found {found}, expected {expected}")
         self.found = found
         self.expected = expected
         self.advice = advice
-        """What to do, if it differs from the advice for any bad line."""
+        """The remedy, if it differs from the general advice for bad lines."""
 
 
 class Salvaged(typing.NamedTuple):
-    """A line decoded without its unknown fields, which are listed; no reading if its kind is unknown."""
+    """A line decoded without unknown fields, which are listed; `reading` is None if the kind is unknown."""
 
     reading: AnyReading | None
     unknown: tuple[str, ...]
 
 
 def salvage(line: bytes) -> Salvaged:
-    """Decode a line that is not exactly a reading, ignoring an unknown kind or unknown fields.
+    """Decode a line, and ignore an unknown kind or unknown fields.
 
-    Raises LineError if something else is wrong with it.
+    Raises LineError if the line has any other mistake.
     """
     fields = decode_fields(line, "one JSON object, a reading")
     kind = _read_kind(fields)
@@ -213,7 +212,7 @@ def salvage(line: bytes) -> Salvaged:
     unknown = tuple(f"field `{name}` of `{kind}`" for name in fields if name not in names)
     kept = {name: value for name, value in fields.items() if name in names}
     if kind == "input" and bytes(kept.get("what", b"")).isdigit():
-        # A ruling may name its attempt by a JSON number, as in outcomes.
+        # A ruling may name the attempt by a JSON number, as outcomes do.
         kept["what"] = msgspec.Raw(b'"%s"' % bytes(kept["what"]))
     try:
         return Salvaged(decode_reading(msgspec.json.encode(kept)), unknown)
@@ -222,7 +221,7 @@ def salvage(line: bytes) -> Salvaged:
 
 
 def decode_fields(line: bytes, expected: str) -> dict[str, msgspec.Raw]:
-    """Return the fields of a JSON object, each still encoded; raises LineError if it is not an object."""
+    """Return the encoded fields of a JSON object; raises LineError if the line is not an object."""
     if len(line) > MAX_LINE_BYTES:
         raise LineError(f"more than {MAX_LINE_BYTES:,} bytes in one line", f"{expected} in a line")
     if not line.strip():
@@ -247,7 +246,7 @@ def decode_fields(line: bytes, expected: str) -> dict[str, msgspec.Raw]:
 def build_line_error(
     error: Exception, fields: dict[str, msgspec.Raw], struct: type[msgspec.Struct], what: str
 ) -> LineError:
-    """Return why `fields` can't be decoded as `struct`: the key, the value found, and what was expected."""
+    """Return an error that names the key in `fields` that can't be decoded as `struct`."""
     missing = _MISSING.search(str(error))
     match = _AT.match(str(error))
     assert match is not None
@@ -263,7 +262,10 @@ def build_line_error(
 
 
 def _json_at(fields: dict[str, msgspec.Raw], path: KeyPath) -> tuple[bytes, KeyPath]:
-    """Return the JSON at a path, as far as the path exists; decoders don't name the keys of mappings."""
+    """Return the JSON at a path, or at the part of the path that exists, and that part.
+
+    Paths from the decoder do not contain the keys of mappings.
+    """
     value = msgspec.json.encode(fields)
     for at, step in enumerate(path):
         inside = msgspec.json.decode(value, type=dict[str, msgspec.Raw] | list[msgspec.Raw] | None)
@@ -284,12 +286,12 @@ def _expected(complaint: str, struct: type[msgspec.Struct], path: KeyPath) -> st
 
 
 def byte_order_mark(line: bytes) -> str | None:
-    """Return the name of the byte order mark at the start of a line; None if there is none."""
+    """Return the name of the byte order mark at the start of a line, or None."""
     return next((name for mark, name in _MARKS.items() if line.startswith(mark)), None)
 
 
 def printable(value: bytes) -> str:
-    """Return the start of some bytes in printable form, for a message."""
+    """Return the start of `value` in printable form, for a message."""
     text = value[: _MAX_SHOWN + 1].strip().decode("ascii", "backslashreplace")
     printable = "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
     return printable if len(printable) <= _MAX_SHOWN else printable[:_MAX_SHOWN] + "..."
@@ -306,24 +308,24 @@ def _read_kind(fields: dict[str, msgspec.Raw]) -> str:
 
 EXPECTED = "`milliseconds TAB line`, as in `496<TAB>*X;2;002;31;0;146;1`"
 PAUSE_US = 10_000_000
-"""The pause assumed where the recorder's clock restarted; longer than a watchdog's timeout."""
+"""The pause assumed at a restart of the recorder's clock; longer than a watchdog's timeout."""
 _LATEST_MS = 2**53 // 1000
 _MAX_CAPTURE_SHOWN = 40
 
 
 class CapturedLine(NamedTuple):
-    """One line from the device, without its line end, and when it was received (us)."""
+    """One line from the device without the line end, and the time of its receipt in us."""
 
     t: int
     text: bytes
 
 
 class Capture:
-    """A serial capture that is read once; only one block and one line are in memory.
+    """A serial capture that is read once, with only one block and one line in memory.
 
-    `lines` counts the lines read so far, `restarts` how often the recorder's clock went back, and `skipped`
-    the bad lines that a lenient reader skipped. `truncated` is set if the last line was cut off. Iteration
-    raises LogError if the file is damaged or, unless the reader is lenient, if a line is bad.
+    `lines` counts the lines read so far, `restarts` the restarts of the recorder's clock, and `skipped` the
+    bad lines skipped by a lenient reader. `truncated` is set if the last line was cut off. Iteration raises
+    LogError if the file is damaged or, with a reader that is not lenient, a line is bad.
     """
 
     def __init__(self, stream: BinaryIO, name: str, *, lenient: bool = False) -> None:

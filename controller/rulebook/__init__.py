@@ -1,1 +1,1 @@
-"""The rules of the documents by id: what each one means, and where its document prints it."""
+"""The catalogue of the documents' rules by id, with each rule's meaning and lines in its document."""

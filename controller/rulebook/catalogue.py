@@ -1,6 +1,6 @@
-"""The catalogue of rules in our own words: each id with its document, line numbers and meaning.
+"""The catalogue of rules in our own words, with each rule's id, document, line numbers and meaning.
 
-Below the code is one text for each document, and one for what the documents leave open.
+One text for each document, and one for the gaps in the documents, follow the code.
 """
 
 import re
@@ -21,26 +21,25 @@ DOCUMENTS: Mapping[str, str] = {
     "!T": "Three Card Poker 12 014",
     "!H": "High Roller 12 005",
 }
-"""The document of a rule, by the first part of its id; `!` marks what the document leaves open."""
+"""The document of a rule, by the first part of the rule's id; `!` marks a gap in the document."""
 ID = re.compile(
     r"(?:(?:C34|CV1)-[A-Z0-9]+(?:-[0-9]+[a-z]*)?|[RTH]-[A-Z]+-[0-9]+[a-z]*|!(?:X|34|V1|R|T|H)-[0-9]+)\b"
 )
-"""Matches a cited id."""
+"""The pattern of a cited rule's id."""
 
 
 class Rule(NamedTuple):
-    """One rule, or one gap in a document together with how this product fills it."""
+    """One rule, or one gap in a document with this product's solution."""
 
     id: str
     document: str
     lines: str
-    """The lines of the document, from 1; `-` if it does not mention the rule, `several` if documents
-    differ."""
+    """The rule's lines in the document, from 1; `-` if there are none, `several` if documents differ."""
     meaning: str
 
     @property
     def place(self) -> str:
-        """Where the rule is printed, or that its document does not mention it."""
+        """The document and lines of the rule, for a message."""
         if self.lines == "-":
             return f"{self.document}, which does not mention it"
         if self.lines == "several":
@@ -104,9 +103,9 @@ C34-HH-1|72|Horn High is a Horn with the stake on one of its numbers doubled.
 C34-HH-2|72|Horn High is made in units of five: a Horn of four, and one more unit on one of its numbers.
 C34-WHIRL-1|73|Whirl, also called World, is a Horn and Any Seven in one bet.
 C34-WHIRL-2|73|Whirl is made in units of five: one each on 2, 3, 11, 12 and Any Seven.
-C34-C2-1|106|Craps 2 has a price in the pay table but is not described anywhere (!34-5).
-C34-C3-1|107|Craps 3 has a price in the pay table but is not described anywhere (!34-5).
-C34-C12-1|108|Craps 12 has a price in the pay table but is not described anywhere (!34-5).
+C34-C2-1|106|Craps 2 has odds in the pay table but is not described anywhere (!34-5).
+C34-C3-1|107|Craps 3 has odds in the pay table but is not described anywhere (!34-5).
+C34-C12-1|108|Craps 12 has odds in the pay table but is not described anywhere (!34-5).
 C34-MK-1a|77|Bets should be made before the dice are thrown.
 C34-MK-1b|77|A bet made while the dice are rolling is valid only if a dealer and a boxperson both confirm it
   aloud.
@@ -139,9 +138,9 @@ C34-ODDS-2|117|Behind Don't Pass with a point, odds are laid that win at most th
   4 and 10, 3 to 4 on the others.
 C34-ODDS-3|118|Behind Come with its point, odds are taken as behind Pass.
 C34-ODDS-4|120|Behind Don't Come with its point, odds are laid as behind Don't Pass.
-C34-DICE-1|124|At the start the dice are offered clockwise, starting at the boxperson's left.
-C34-DICE-2|125|The first player to accept the dice is the shooter and chooses two; the others go back into the
-  cup.
+C34-DICE-1|124|At the start, the dice are offered clockwise from the boxperson's left.
+C34-DICE-2|125|The first player to accept the dice is the shooter and chooses two; the other dice go back into
+  the cup.
 C34-DICE-3|154|A set has at least five dice.
 C34-DICE-4|126|The shooter must bet on Pass or Don't Pass before throwing.
 C34-DICE-5|126|Both dice leave the hand together, towards the end farthest from the shooter.
@@ -154,38 +153,37 @@ C34-INV-2iv|136|No Roll if a die rests in the cup or on a rail.
 C34-INV-2v|137|No Roll for cheating, or for using a device or technique that influences the throw.
 C34-INV-2vi|138|No Roll for any other reason that makes the throw improper in the boxperson's view.
 C34-INV-3|139|Touching chips that are not the bank's does not void a throw.
-C34-PT-1|143|The stickperson calls a valid throw as soon as the dice are at rest, by the single upper face of
-  each die.
+C34-PT-1|143|The stickperson calls a valid throw by the upper faces as soon as the dice are at rest.
 C34-PT-1i|144|A die that leans on chips or an object counts as showing the face opposite the side on which it
   rests.
 C34-PT-2|144|If more than one side of a die rests on a stack or object, the throw is void.
 C34-PT-3|145|The boxperson decides a disputed face or has the dice thrown again.
-C34-PT-4|146|After the call the stickperson brings the dice to the middle of the table.
+C34-PT-4|146|After the call, the stickperson moves the dice to the middle of the table.
 C34-PT-5|146|All wagers decided by a throw are settled before the dice go out again.
 C34-PT-6|146|The dice are moved with the stick.
-C34-CONT-1|150|After any roll the shooter may continue or pass the dice, with the exceptions that follow.
+C34-CONT-1|150|After any roll, the shooter may continue or pass the dice, with the exceptions that follow.
 C34-CONT-1i|151|The shooter passes the dice after throwing a loser (!34-15 states which rolls are losers).
-C34-CONT-1ii|152|The boxperson may order the dice passed for delay, for repeated invalid rolls or for breaking
-  the rules.
+C34-CONT-1ii|152|The boxperson may order the shooter to pass the dice for delay, for repeated invalid rolls or
+  for breaking the rules.
 C34-CONT-2a|153|If a shooter who made the point makes no new line bet while Come bets are up, the dice are
   offered to the next player.
-C34-CONT-2b|153|If nobody accepts them, the previous shooter throws without a line bet, only to decide those
-  bets: a run-out.
-C34-CONT-2c|153|In a run-out the puck is off and lies on the Don't Pass line in front of that shooter.
+C34-CONT-2b|153|If nobody accepts the dice, the previous shooter throws without a line bet to decide the Come
+  bets, which is a run-out.
+C34-CONT-2c|153|In a run-out, the puck is off and lies on the Don't Pass line in front of that shooter.
 C34-CONT-3|154|The full set of dice is offered to a new shooter, the next player to the left.
 C34-CONT-4|155|The first player to accept is the new shooter and chooses two dice.
 """
 
 
 CRAPS_V1 = """\
-CV1-OBJ-1|9|Two dice; the players bet against the house, by the pay tables posted at the table.
+CV1-OBJ-1|9|Players bet on two dice against the house, by the pay tables posted at the table.
 CV1-LIM-1|13|Bets are one to ten dollars; all of a player's bets on one spot count as one bet.
 CV1-LIM-2|33|No bet on a roll may exceed the limit set by the state.
 CV1-LIM-3|17|The house offers the bets of the pay table that it posts, and pays by that table.
 CV1-SHOOT-1|19|The shooter must have a bet on Pass or Don't Pass.
 CV1-SHOOT-2|21, 25|The dice pass clockwise.
 CV1-SHOOT-3|21|The dice are thrown at the far back wall, and normally both must hit it.
-CV1-SHOOT-4|21|A supervisor may first give a few warnings, and accepts such a throw if one die hit the wall.
+CV1-SHOOT-4|21|A supervisor may first give a few warnings, and accepts a throw in which one die hit the wall.
 CV1-INV-1|21|Both dice are thrown together from one hand.
 CV1-INV-2|21|A throw of only one die is no roll.
 CV1-INV-3|21|A throw that a dealer or supervisor declares a no roll does not count and is repeated.
@@ -209,12 +207,12 @@ CV1-PASS-7|47|Pass is bet only before a come-out roll.
 CV1-DP-1|51|Don't Pass is bet within the table's limits, one bet per player and roll.
 CV1-DP-2,3,4,5|53-60|Don't Pass wins on 2 and 3, loses on 7 and 11, pushes on 12, and otherwise wins if a 7 is
   thrown before the point; it pays even money.
-CV1-DP-6|62|With a point on, Don't Pass may be taken down or reduced but not restored or raised; its odds may
-  be (line 31).
+CV1-DP-6|62|With a point on, Don't Pass may be taken down or reduced, but not restored or raised. The odds may
+  be restored or raised (line 31).
 CV1-DP-7|62|The shooter may not reduce a Don't Pass bet.
 CV1-DP-8|62|Don't Pass is off only if it is taken down.
 CV1-DP-9|62|No odds may be laid behind a Don't Pass bet that was taken down.
-CV1-DP-10|62|A remark on lay bets, which this rule set does not offer (!V1-5).
+CV1-DP-10|62|A remark on lay bets, which this product does not offer (!V1-5).
 CV1-PO-1|66, 158|Odds behind Pass win with the point and pay 2 to 1, 3 to 2 or 6 to 5.
 CV1-PO-2|47, 66|Pass odds may be called off, reduced, taken down, or raised up to the limit.
 CV1-PO-3|66|Odds must be at least the table's minimum.
@@ -225,7 +223,7 @@ CV1-DPO-4|70|Lay odds may be called off, reduced or taken down.
 CV1-DPO-5|70|Odds that are off are returned when the flat bet is decided.
 CV1-COME-1|74|One Come bet per player and roll, with a point on.
 CV1-COME-2|74|Come and Don't Come may both be bet on the same roll.
-CV1-COME-3|74|Come is decided by the first roll, or moves to the box number, which becomes its own point.
+CV1-COME-3|74|Come is decided by the first roll, or moves to the box number, which becomes its point.
 CV1-COME-4|74|A Come bet always works and stays until it is decided.
 CV1-COME-5|74|Come odds may be called off, reduced or taken down before they lose.
 CV1-COME-6|76|Come odds that are off are returned when their flat bet is decided.
@@ -241,8 +239,8 @@ CV1-DC-5|88|Lay odds on Don't Come pay true odds, without commission.
 CV1-DC-6|88|A Don't Come with its number may be taken down; it may not be called off, raised or restored.
 CV1-DC-7|88|No Action: a Don't Come bet is not moved to the number that was thrown (!V1-6).
 CV1-DC-8|88|A Don't Come that was taken down gets no odds; a new one must wait for a later roll.
-CV1-DC-9|88|Its odds may be called off, reduced or taken down.
-CV1-DC-10|90|Its odds also work on the come-out, unless the player says otherwise.
+CV1-DC-9|88|Don't Come odds may be called off, reduced or taken down.
+CV1-DC-10|90|Don't Come odds also work on the come-out, unless the player calls them off.
 CV1-PLACE-1|94|A place bet is made by telling the dealer the number and the amount.
 CV1-PLACE-2|94|A place bet wins each time its number is thrown before a 7, and stays up.
 CV1-PLACE-3|94|Place bets are off on the come-out unless called on, and may be taken down before they lose.
@@ -250,13 +248,13 @@ CV1-PLACE-4|96|Place pays 9 to 5 on 4 and 10, 7 to 5 on 5 and 9, 7 to 6 on 6 and
 CV1-PLACE-5|96|Advice on which stakes are paid exactly (!V1-1).
 CV1-PL-1|98|Place to lose wins on the 7 and pays 4 to 5 on 6 and 8, 5 to 8 on 5 and 9, 5 to 11 on 4 and 10.
 CV1-BUY-1|102|Buy, lay and put bets are not accepted.
-CV1-ONE-1|106|A one-roll bet works unless the player says otherwise.
+CV1-ONE-1|106|A one-roll bet works unless the player calls it off.
 CV1-C2,C12|108-114, 160-165|2, or 12, on the next roll pays 30 to 1.
 CV1-C3,YO|108-114, 160-165|3, or 11, on the next roll pays 15 to 1.
 CV1-HILO-1|116, 166|2 or 12 on the next roll pays 15 to 1, as a single bet.
 CV1-AC-1|118, 167|Any craps pays 7 to 1.
 CV1-CE-1|120, 168|C and E is half craps and half eleven: 3 to 1 and 7 to 1 on the whole stake.
-CV1-CE-2|120|If it is taken down after a win, the whole stake is returned.
+CV1-CE-2|120|If C and E is taken down after a win, the whole stake is returned.
 CV1-CE-3|120|C and E must be at least two of the lowest units.
 CV1-A7-1|122, 169|Any seven pays 4 to 1.
 CV1-HORN-1|124, 171|Horn is one unit each on 2, 3, 11 and 12, and is taken down after a win.
@@ -267,9 +265,9 @@ CV1-FIELD-1|130, 170|The field wins on 2, 3, 4, 9, 10, 11 and 12, and pays doubl
 CV1-FIELD-2|130-132|Players place their own field bets.
 CV1-FIELD-3|132|A field bet rides with its winnings unless the player collects them (!V1-19).
 CV1-SHARP-1|136|The Sharp Shooter is bet when a new shooter takes the dice.
-CV1-SHARP-2|136|It pays by the points made in that shooter's hand, which begins with the first roll after a
-  seven-out or after the dice were passed.
-CV1-SHARP-3|141-151|It pays from three points (5) to ten or more (300); fewer points lose.
+CV1-SHARP-2|136|The Sharp Shooter pays by the points made in that shooter's hand, which begins with the first
+  roll after a seven-out or after the dice were passed.
+CV1-SHARP-3|141-151|The Sharp Shooter pays 5 for three points up to 300 for ten or more; fewer points lose.
 CV1-TAB-1|173-174|Hard 4 and 10 pay 7 to 1, hard 6 and 8 pay 9 to 1.
 CV1-TAB-2|175|Big 6 and Big 8 pay even money.
 CV1-TAB-3|156-180|The list of odds and house edges as printed.
@@ -280,16 +278,16 @@ CV1-NOTE-2|183|A remark on maximum inside bets, whose amount is left open (!V1-1
 
 ROULETTE = """\
 R-PLACE-1|9|Bets are roulette chips on the layout.
-R-PLACE-2|11|Each player has chips of one colour, which differs from those of the value chips.
-R-PLACE-3|13|A player is responsible for where the player's chips lie, no matter who placed them.
+R-PLACE-2|11|Each player has chips of one colour, which differs from the colours of the value chips.
+R-PLACE-3|13|Players are responsible for the position of their chips, even if someone else placed the chips.
 R-PLACE-4|15|A bet counts for the spot on which it lies when the ball comes to rest.
 R-LIM-1|17|Bets are one to ten dollars (!R-11).
 R-BET-1|21|Straight: one number.
 R-BET-2|22|Split: two numbers with a common line.
 R-BET-2c|22|0 and 00 may also be split on the courtesy line between the second and third dozens.
 R-BET-3|23|Three numbers: a row, bet on its outer line.
-R-BET-3a|24|Also three numbers: 0-1-2, 0-00-2 and 00-2-3.
-R-BET-3b|25|They are placed on the common corner of the boxes.
+R-BET-3a|24|Three numbers: 0-1-2, 0-00-2 or 00-2-3.
+R-BET-3b|25|Bets on 0-1-2, 0-00-2 and 00-2-3 are placed on the common corner of the boxes.
 R-BET-4|26|Four numbers: bet at the corner that four boxes share.
 R-BET-5|27|Five numbers: 0, 00, 1, 2 and 3, bet at the corner of the first dozen.
 R-BET-6|28|Six numbers: two rows, bet at the outer corner between them.
@@ -298,8 +296,7 @@ R-BET-8|31|A dozen.
 R-BET-9,10|32-33|Red, or black.
 R-BET-11,12|34-35|Odd, or even.
 R-BET-13,14|36-37|1 to 18, or 19 to 36.
-R-PAY-1,2,3,4,5,6,7,8,9,10,11,12,13|41-54|The odds as printed, in thirteen rows (!R-1 states what is wrong
-  with them).
+R-PAY-1,2,3,4,5,6,7,8,9,10,11,12,13|41-54|The odds as printed, in thirteen rows (!R-1 states their errors).
 R-SPIN-1|58|The ball must run in the opposite direction to the wheel.
 R-SPIN-2|58|The ball must make at least four full turns of the track.
 R-SPIN-3|59|No More Bets is called while the ball is still circling and slowing down.
@@ -308,7 +305,7 @@ R-SPIN-5|61|Losing bets are collected, then winners are paid.
 R-IRR-1|65|No Spin if ball and wheel turn in the same direction; the ball is stopped if possible.
 R-IRR-2|66|No Spin for fewer than four turns.
 R-IRR-3|67|No Spin for a foreign object in the wheel, from the launch until the ball is at rest.
-R-IRR-4|68|A bet after No More Bets is returned at once, and the spin stands.
+R-IRR-4|68|A bet after No More Bets is returned at once, and the spin remains valid.
 """
 
 
@@ -316,20 +313,20 @@ THREE_CARD = """\
 T-DECK-1|11|One deck of 52 cards.
 T-RANK-1|15-23|The hands rank straight flush, three of a kind, straight, flush, pair, then the highest cards.
 T-RANK-2|23|Aces are high, except in 3-2-A.
-T-ANTE-1|29|The ante plays against the dealer, who plays with a queen high or better.
-T-ANTE-2|29, 78|A player who has looked at the cards folds, or bets the ante once more as the play.
+T-ANTE-1|29|The ante is a bet against the dealer, who plays with a queen high or better.
+T-ANTE-2|29, 78|After looking at the cards, a player folds, or makes a play bet equal to the ante.
 T-RES-1|33-40|A fold loses the ante.
 T-RES-2|34, 42-43|If the dealer does not play, the ante wins even money and the play is returned.
 T-RES-3|35, 45-46|If the player's hand is higher, ante and play both win even money.
-T-RES-4|36, 48-49|If the dealer's hand is higher, both lose (!T-3 for equal hands).
+T-RES-4|36, 48-49|If the dealer's hand is higher, ante and play both lose (!T-3 for equal hands).
 T-AB-1|51, 111-116|The ante bonus pays 1 to 1 for a straight, 3 to 1 for three of a kind, 4 to 1 for a
-  straight flush and 5 to 1 for a mini royal, whatever the dealer has.
-T-PP-1|55-57|Pair Plus wins on a pair or better, whatever the dealer has.
+  straight flush and 5 to 1 for a mini royal, regardless of the dealer's hand.
+T-PP-1|55-57|Pair Plus wins on a pair or better, regardless of the dealer's hand.
 T-PP-2|103-110|Pair Plus pays 1 to 1 for a pair, 3 for a flush, 5 for a straight, 25 for three of a kind, 30
   for a straight flush and 40 for a mini royal.
 T-BOTH-1|63|Ante and Pair Plus may differ, each within its limits.
 T-BOTH-2|63, 78|Without a play, both ante and Pair Plus are forfeited.
-T-NOTE-1|65|Players may not make side bets among themselves.
+T-NOTE-1|65|Players may not make side bets with each other.
 T-DEAL-1|69-72|A player bets the ante, Pair Plus or both (!T-2).
 T-DEAL-1d|73|The house may let one player have two adjacent positions.
 T-DEAL-2|74|No More Bets is called before any cards are dealt.
@@ -337,101 +334,103 @@ T-DEAL-2b|75|The dealer names the positions without Pair Plus.
 T-DEAL-3|76|Three cards are dealt face down to each position, from the dealer's left; the bottom card is never
   seen.
 T-DEAL-4|78|Each position plays or folds.
-T-DEAL-5|79|Then the forfeited bets and their cards are collected.
+T-DEAL-5|79|Then the dealer collects the forfeited bets and their cards.
 T-DEAL-6|80|The dealer arranges the hand from high to low and announces whether it plays.
 T-DEAL-7|81|Hands are reconciled starting at the dealer's right; the house may change the order.
 T-DEAL-8|82|The ante is mandatory (!T-2).
 T-DEAL-9|83|No bet may exceed four dollars (!T-1).
-T-IRR-1|87-88|A wrong number of cards in any hand voids all hands; the deck is reshuffled.
+T-IRR-1|87-88|An incorrect number of cards in any hand voids all hands; the deck is reshuffled.
 T-PROB-1|92-101|The numbers of combinations and the chances, as printed (!T-10).
 T-SIDE-1|120|A side bet on the best five of the player's three and the dealer's three cards.
-T-SIDE-2|124-138|It pays from three of a kind (3 to 1) to a royal of six suited cards (250 to 1).
+T-SIDE-2|124-138|The side bet pays from 3 to 1 for three of a kind to 250 to 1 for a royal of six
+  suited cards.
 """
 
 
 HIGH_ROLLER = """\
-H-EQ-1|9|Four to ten decks without aces and kings, or with cards numbered 2 to 12: 44 cards each.
+H-EQ-1|9|Four to ten decks of 44 cards each, without aces and kings, or with cards numbered 2 to 12.
 H-EQ-2|11|One dealer.
 H-BET-1|13|A card costs one dollar, the same for every card.
-H-BTN-1|15|Each player draws a card face up for the button; the player with the button rolls first (!H-9).
+H-BTN-1|15|Each player draws a face-up card for the button; the player with the button rolls first (!H-9).
 H-BTN-2|15|The button buys first, in the buy-in and in the re-buy, then the other players clockwise.
 H-BTN-3|52|The button moves clockwise from game to game.
 H-START-1|17|A game needs at least two players with cards.
-H-DEAL-1|17|The dealer pitches the cards bought face up.
+H-DEAL-1|17|The dealer pitches the purchased cards face up.
 H-REBUY-1|17|After the first deal, further cards are bought one at a time.
 H-CAP-1|17|At most 150 cards per player and game (!H-8).
-H-MONEY-1|19|A tenth is rake, up to two dollars go into the Bonus Pot, and the winner gets the rest.
-H-ROLL-1|21|The button throws the elimination roll.
-H-LEGAL-1|23|Both dice must hit a wall, whichever it is.
+H-MONEY-1|19|A tenth is rake, up to two dollars go into the Bonus Pot, and the winner receives the remainder.
+H-ROLL-1|21|The player with the button throws the elimination roll.
+H-LEGAL-1|23|Both dice must hit a wall; any wall counts.
 H-LEGAL-2|23|Both dice must stay on the playing surface.
 H-LEGAL-3|23|The dice may touch no foreign object other than cards (!H-14).
 H-LEGAL-4|23|An illegal roll is repeated by the same player.
 H-MATCH-1|25-38|Players who have a card that matches the total stay in (!H-1).
 H-ORDER-1|40-44|The roll-off begins with the player with the most matching cards, then the button, then
   clockwise (!H-4).
-H-WIN-1|46|All remaining players roll; the highest roll wins.
+H-WIN-1|46|All remaining players roll, and the highest roll wins.
 H-MULTI-1|48|A player may roll once for each matching card.
 H-TIE-1|50|Players tied for the highest roll have another roll-off (!H-3).
 H-BONUS-1|54|Winning three games in a row wins the Bonus Pot (!H-12).
-H-CLOSE-1|56|Whoever wins the final game, begun within fifteen minutes of closing, wins the Bonus Pot (!H-10).
+H-CLOSE-1|56|The winner of the final game, begun within fifteen minutes of closing, wins the Bonus
+  Pot (!H-10).
 H-CLOSE-2|58|With fewer than two players at the end, the Bonus Pot is recorded as rake (!H-11).
 """
 
 
 GAPS = """\
-!X-1|several|The limits in the documents differ; they are settings of each table.
-!X-2|several|The wall rules in the documents differ: an end wall, the far wall with warnings, or any wall.
-!X-3|several|What dice may touch differs: any chips but the bank's, or nothing but cards.
-!X-4|several|The two craps documents pay odds and place bets differently; each has its own pay table.
-!X-5|several|A Pass bet without a point may be removed in one document and not in the other.
-!X-6|several|The rolls that cost the shooter the dice differ (!34-15).
+!X-1|several|The limits differ between the documents; they are settings of each table.
+!X-2|several|The wall rules differ: an end wall, the far wall with warnings, or any wall.
+!X-3|several|The objects that dice may touch differ: any chips except the bank's, or only cards.
+!X-4|several|The two craps documents pay odds and place bets differently; each has a separate pay table.
+!X-5|several|Only one of the craps documents allows the removal of a Pass bet without a point.
+!X-6|several|The rolls that cost the shooter the dice differ between the documents (!34-15).
 !X-7|several|Void and push on a come-out 12 have the same effect on the money.
-!X-8|several|No document says how to round: payouts are rounded down to the cent.
+!X-8|several|No document states a rule for rounding; payouts are rounded down to the cent.
 !34-1|39, 47|Come and Don't Come are accepted only with a point on, before the dice leave the hand.
 !34-2|116, 118|Odds on 6 and 8 at even money are less than true odds; they are paid as printed.
 !34-3|117, 120|Lay odds of 3 to 4 favour the player on 5 and 9; they are paid as printed, with a warning.
-!34-4|93-98|Place bets are paid as printed, less than the usual odds.
+!34-4|93-98|Place bets are paid as printed, which is less than the standard odds.
 !34-5|106-108|Craps 2, 3 and 12 are offered as one-roll bets, because only the pay table mentions them.
 !34-6|-|Whirl has no line in the pay table; it is paid as its five units.
 !34-7|111|Horn High is paid as its five units, not as four.
 !34-8|82|Buy bets are mentioned but not offered.
-!34-9|78|Who places which chips is left to the casino and is not enforced.
-!34-10|128-139|Invalid, No Roll, void and re-thrown mean the same: nothing is decided and bets stand.
-!34-11|126, 133|A hit on either end counts, and one on the near end causes a notice; a setting requires the
+!34-9|78|The casino decides who places chips; this product does not enforce a rule.
+!34-10|128-139|Invalid, No Roll, void and re-thrown are synonyms: the throw decides nothing, and bets stand.
+!34-11|126, 133|A hit on either end counts, and a hit on the near end causes a notice; a setting requires the
   far end.
-!34-12|135, 139|Dice that rest on the bank are a No Roll; merely touching it causes a notice.
-!34-13|144|A cocked die's face is read only if a single answer is possible; otherwise the boxperson decides.
+!34-12|135, 139|Dice that rest on the bank are a No Roll; contact with the bank causes only a notice.
+!34-13|144|A cocked die is read only if a single face is possible; otherwise the boxperson decides.
 !34-14|-|No Roll may be called until the throw is settled.
-!34-15|151|Only a seven-out costs the shooter the dice; a setting follows the wording, by which any losing
-  roll does.
+!34-15|151|Only a seven-out costs the shooter the dice; with a setting, any losing roll does, as in the
+  document's wording.
 !34-16|153|A run-out sets no point: each throw is a come-out roll.
-!34-17|153|A run-out is only for Come and Don't Come bets.
+!34-17|153|A run-out decides only Come and Don't Come bets.
 !34-18|82|A bet that was called on stays on until it is called off or decided.
 !34-19|79|Bets may be taken down until the dice leave the hand.
 !34-20|81|The shooter may take down a Don't Pass bet; this causes a notice.
-!34-21|-|No limits are printed: they are settings.
+!34-21|-|Limits are not printed; they are settings.
 !34-22|116-120|Odds are limited by the flat bet unless a setting says otherwise.
 !34-23|-|A win decides a place or hard way bet, and the stake is returned.
 !34-24|-|Typing errors in the document.
 !34-25|67-73|Horn, C and E, Horn High and Whirl are refused if the stake is not a multiple of their units.
 !34-26|82|Odds that are off are returned when their bet is decided.
 !34-27|117, 120|Lay odds are limited by the original bet, even if that bet is reduced.
-!V1-1|94-96|The examples exceed the table's own limit: the limit applies.
+!V1-1|94-96|The examples exceed the table's limit; the limit applies.
 !V1-2|31|Bets that may be made only at certain times keep those times.
 !V1-3|25-29|A new Come bet is still decided by 2, 3, 11 and 12.
 !V1-4|31, 62, 88|The specific rule on reducing a bet overrides the general one.
 !V1-5|62, 88, 96|Lay, buy and put bets are mentioned but not offered.
-!V1-6|88|A Don't Come bet without action is returned.
+!V1-6|88|A Don't Come bet with No Action is returned.
 !V1-7|27, 88, 140|Scanning errors in the document.
 !V1-8|136|The Sharp Shooter counts points until a seven-out.
-!V1-9|141-151|Its odds are read as "to one".
-!V1-10|136|It is decided at the seven-out, or by the points made if the dice are passed earlier.
+!V1-9|141-151|The Sharp Shooter's odds are read as "to one".
+!V1-10|136|The Sharp Shooter is decided at the seven-out, or earlier if the dice are passed.
 !V1-11|182|There is no maximum total win unless one is configured.
 !V1-12|183|There is no maximum for inside bets.
-!V1-13|156-180|Bets that the list leaves out are offered, except place to lose.
-!V1-14|98|Place to lose is not always the better bet, so nothing is claimed.
+!V1-13|156-180|Bets that the list omits are offered, except place to lose.
+!V1-14|98|Place to lose is not always the better bet, so this product makes no such claim.
 !V1-15|66, 70|The minimum for odds applies to their stake, not to what they win.
-!V1-16|70|There is no multiple for odds unless a setting states one.
+!V1-16|70|There is no multiple for odds unless one is configured.
 !V1-17|157|Don't bets bar the 12.
 !V1-18|29, 106|A one-roll bet may be called off.
 !V1-19|132|A field bet is for one roll unless the player lets it ride.
@@ -441,23 +440,23 @@ GAPS = """\
 !V1-23|173-174|Hard ways are off on the come-out unless called on.
 !V1-24|94, 98|Place to lose is off on the come-out unless called on.
 !V1-25|21|Dice off the table, stacked or cocked are a No Roll, as in the other document.
-!V1-26|21|A throw in which neither die hits the wall is a No Roll once the shooter has had every warning; a
-  throw in which one die hits it counts, with a warning.
+!V1-26|21|A throw in which neither die hits the wall is a No Roll once the shooter has had every warning. A
+  throw in which one die hits the wall counts, with a warning.
 !V1-27|33|Limits apply per bet and roll.
 !V1-28|156-180|The printed house edges are correct to the digits shown.
 !V1-29|-|No bet is accepted once the dice have left the hand.
 !V1-30|80|The statements about Come odds are consistent.
-!R-1|41-54|The printed odds are the usual list without its 11 to 1 row; they are paid as printed, with a
+!R-1|41-54|The printed odds are the standard list without the 11 to 1 row; they are paid as printed, with a
   warning.
 !R-2|37|19 to 36 has no printed odds; it is paid like 1 to 18.
 !R-3|9, 11|Value chips are a setting of the house.
 !R-4|15-32|Typing errors in the document.
-!R-5|-|The colours and the order of the pockets are those of the usual wheel.
+!R-5|-|The colours and the order of the pockets are those of the standard wheel.
 !R-6|-|0 and 00 lose all outside bets.
 !R-7|65-66|After a No Spin nothing counts: bets stand or may be taken back.
 !R-8|-|A person calls No Spin for a lost or stuck ball.
 !R-9|59|No More Bets comes a set time before the predicted drop.
-!R-10|58|The turns that count are those that the ball provably made.
+!R-10|58|Only turns that the ball provably made count.
 !R-11|17|Limits apply per player and spot.
 !R-12|68|No bet may be moved after No More Bets.
 !R-13|22|Numbers whose boxes touch may be split.
@@ -469,34 +468,34 @@ GAPS = """\
 !T-5|103-116|A mini royal is a suited A-K-Q.
 !T-6|51|A folded hand earns no bonus.
 !T-7|79|The side bet stands after a fold, unless a setting says otherwise.
-!T-8|120|The side bet needs no Pair Plus.
-!T-9|124-138|The house keeps half of the side bet on average; it is paid as printed, with a warning.
+!T-8|120|The side bet does not require Pair Plus.
+!T-9|124-138|The house keeps half of the side bet on average; the bet is paid as printed, with a warning.
 !T-10|92-101|The printed chances are rounded.
 !T-11|31-72|Typing errors in the document.
 !T-12|76, 81|Cards are dealt from the left; hands are reconciled from the right.
 !T-13|74|The first card closes the bets.
-!T-14|88|A wrong count voids the deal; a person enters a card that can't be read.
+!T-14|88|An incorrect count voids the deal; a person enters an unreadable card.
 !T-15|73|A player's two positions are two hands.
-!T-16|81|The order of reconciling does not change any amount.
-!T-17|120, 138|Six suited cards from ace down to nine are paid only by their own row.
-!H-1|25-38|If nobody matches, the same player throws again.
-!H-2|46|A player who alone matches the total wins.
+!T-16|81|The order of reconciliation does not change any amount.
+!T-17|120, 138|Six suited cards from ace down to nine are paid only by the row for them.
+!H-1|25-38|If nobody matches the total, the same player throws again.
+!H-2|46|The only player to match the total wins.
 !H-3|50|Players with equal rolls each roll once more.
-!H-4|40-44|The player with the most matching cards is first; if equal, the button, then clockwise.
+!H-4|40-44|The player with the most matching cards is first; on a tie, the button, then clockwise.
 !H-5|19|The rake is a tenth of the gross.
-!H-6|19|The Bonus Pot's share is the amount entered before the roll, or else the configured one.
-!H-7|19|The share is at most what the rake leaves.
-!H-8|17|The number of cards in the shoe limits what is sold, in addition to the players' own limit.
-!H-9|15|The highest card gets the button; players with equal cards draw again.
+!H-6|19|The Bonus Pot's share is the amount entered before the roll, or else the configured amount.
+!H-7|19|The Bonus Pot's share is at most the gross less the rake.
+!H-8|17|The number of cards in the shoe limits the cards sold, in addition to the limit for each player.
+!H-9|15|The highest card wins the button; players with equal cards draw again.
 !H-10|56|The first game begun within fifteen minutes of closing is the final game.
 !H-11|58|The Bonus Pot becomes rake only if no final game could be played.
-!H-12|54|A game's own share goes into the Bonus Pot before the pot is paid.
+!H-12|54|A game's share goes into the Bonus Pot before the pot is paid.
 !H-13|-|Typing errors in the document.
 !H-14|23|A person rules on a throw that touches loose chips.
 !H-15|-|A throw with stacked or cocked dice is repeated.
 !H-16|21|A player with the button throws even without cards.
 !H-17|48|A roll may be skipped.
 !H-18|13, 17|The price of a card is a setting, the same for every card.
-!H-19|-|If a player leaves, the player's cards stay in and the dealer rolls for them, or the game is void.
+!H-19|-|If a player leaves, the cards stay in play and the dealer rolls for them, or the game is void.
 """
 _TEXTS = (CRAPS_12_034, CRAPS_V1, ROULETTE, THREE_CARD, HIGH_ROLLER, GAPS)

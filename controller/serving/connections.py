@@ -1,7 +1,7 @@
-"""An HTTP server that limits the number of connections, and the time of each step of a connection.
+"""An HTTP server that limits the number of connections and the time of each step of a connection.
 
-If all slots are taken, a new connection replaces the oldest one without a request in progress, untrusted ones
-first. So clients that send incomplete requests can't keep others out.
+If all slots are taken, a new connection replaces the oldest idle connection, untrusted connections first.
+Therefore clients that send incomplete requests can't exclude others.
 """
 
 import asyncio
@@ -20,21 +20,21 @@ class Limits:
     """The limits of a server's connections."""
 
     max_open: int = 64
-    """Maximum number of connections at the same time; a process may be limited to 1,024 open files."""
+    """Maximum number of simultaneous connections; a process may be limited to 1,024 open files."""
     handshake_s: float = 5.0
     head_s: float = 5.0
-    """Maximum time from the start of the connection to its first request's complete head."""
+    """Maximum time from the start of a connection to the end of the first request's head."""
     keep_s: float = 15.0
-    """Maximum time from an answer to the next request's complete head."""
+    """Maximum time from an answer to the end of the next request's head."""
     exchange_s: float = 20.0
-    """Maximum time from a request's head to the end of its answer; streams are exempt."""
+    """Maximum time from the end of a request's head to the end of the answer; streams are exempt."""
 
 
 ACCEPT_RETRY_S = 0.2
 BACKLOG = 128
-"""Maximum number of connections that the kernel queues until they are accepted."""
+"""The length of the kernel's queue of connections to accept."""
 MAX_UNREAD_BYTES = 65_536
-"""How many bytes of an answer may wait for its reader before writing pauses."""
+"""The number of bytes that the client has not read at which writing pauses."""
 
 
 class _Connection(Protocol):
@@ -57,10 +57,10 @@ class Slots:
         self._max_open = max_open
         self._connections: dict[_Connection, None] = {}
         self.counts: Counter[str] = Counter()
-        """How many connections the server refused or ended, by reason."""
+        """The number of connections that the server refused or ended, by reason."""
 
     def take(self, connection: _Connection) -> bool:
-        """Admit a connection, ending another if needed; return False if every connection is busy."""
+        """Admit a connection, if necessary in place of another; return False if every connection is busy."""
         if len(self._connections) >= self._max_open:
             waiting = [known for known in self._connections if not known.busy]
             waiting = waiting or [known for known in self._connections if known.stuck]
@@ -114,7 +114,7 @@ class LimitedConnection(H11Protocol):
 
     @property
     def busy(self) -> bool:
-        """Whether a completely received request is being answered."""
+        """Whether a request has been received completely, but not answered yet."""
         cycle = self.cycle
         return cycle is not None and not cycle.response_complete and not cycle.more_body
 
@@ -132,7 +132,7 @@ class LimitedConnection(H11Protocol):
         self._set_time_limit(None)
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # library's type
-        """Occupy a slot, and start the time limit of the first request."""
+        """Take a slot, and start the time limit of the first request."""
         super().connection_made(transport)
         transport.set_write_buffer_limits(MAX_UNREAD_BYTES)
         self.app_state = {**self.app_state, "connection": self}
@@ -154,7 +154,7 @@ class LimitedConnection(H11Protocol):
             self._set_time_limit(self._limits.exchange_s)
 
     def on_response_complete(self) -> None:
-        """Wait for the next request, or continue with one already received."""
+        """Start the time limit of the next request, which may already have arrived."""
         before = self.cycle
         self._set_time_limit(self._limits.keep_s)
         super().on_response_complete()
@@ -172,7 +172,7 @@ class LimitedConnection(H11Protocol):
 
 
 class Server(uvicorn.Server):
-    """A server that accepts connections itself, so that TLS handshakes have slots and time limits too."""
+    """A server whose slots and time limits include TLS handshakes."""
 
     def __init__(self, config: uvicorn.Config, limits: Limits | None = None) -> None:
         super().__init__(config)
@@ -192,13 +192,13 @@ class Server(uvicorn.Server):
         self.started = True
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Stop accepting connections, and end those that are open."""
+        """Stop accepting connections, and close the open connections."""
         for task in list(self._tasks):
             task.cancel()
         await super().shutdown(sockets)
 
     async def on_tick(self, counter: int) -> bool:
-        """Log once a minute how many connections were refused or ended, by reason."""
+        """Log, once a minute, the number of connections refused or ended by reason."""
         if counter % 600 == 599 and self.slots.counts:
             reasons = ", ".join(f"{count} {what}" for what, count in sorted(self.slots.counts.items()))
             uvicorn.server.logger.warning("connections in the last minute: %s", reasons)
@@ -217,7 +217,7 @@ class Server(uvicorn.Server):
             try:
                 connection, _ = await loop.sock_accept(listener)
             except ConnectionAbortedError:
-                continue  # the client has disconnected already
+                continue  # The client has disconnected.
             except OSError:
                 self.slots.counts["could not be accepted"] += 1
                 await asyncio.sleep(ACCEPT_RETRY_S)

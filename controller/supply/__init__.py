@@ -1,1 +1,1 @@
-"""The product's dependencies, as its lock files pin them: bill of materials and audit."""
+"""The bill of materials and the audit of the dependencies pinned by the product's lock files."""

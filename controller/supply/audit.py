@@ -1,7 +1,7 @@
-"""Audit of the lock files' pinned releases against an export of advisories: `make audit ADVISORIES=FILE`.
+"""Audit of the releases pinned by lock files against an export of advisories: `make audit ADVISORIES=FILE`.
 
-The export is a file of advisories in the OSV format (ossf.github.io/osv-schema) for the PyPI ecosystem. This
-program uses no network: an operator downloads the export and supplies it.
+The export contains advisories for the PyPI ecosystem in the OSV format (ossf.github.io/osv-schema). This
+program does not use the network; download the export first.
 """
 
 import sys
@@ -26,7 +26,7 @@ class Package(msgspec.Struct, frozen=True):
 
 
 class Event(msgspec.Struct, frozen=True):
-    """A boundary of a range of releases; one of the fields is set."""
+    """A boundary of a range of releases; exactly one field is set."""
 
     introduced: str | None = None
     fixed: str | None = None
@@ -50,7 +50,7 @@ class Affected(msgspec.Struct, frozen=True):
 
 
 class Advisory(msgspec.Struct, frozen=True):
-    """An advisory; some exporters write null for an empty list or text."""
+    """An advisory; fields may be null, because some exporters write null for an empty list or text."""
 
     id: str
     summary: str | None = None
@@ -65,7 +65,7 @@ class _Export(msgspec.Struct, frozen=True):
 
 
 class AdvisoryFault(Exception):
-    """An export that can't be read; the message names the file, what was found and what was expected."""
+    """An export that can't be used."""
 
 
 _decode_one = msgspec.json.Decoder(Advisory).decode
@@ -79,8 +79,7 @@ def read_advisories(path: Path) -> list[Advisory]:
     An export is a JSON object, a JSON array, JSON lines, or a zip archive or folder of such files.
 
     Raises:
-        AdvisoryFault: a part of the export is not an advisory, or no part is for Python packages: an audit
-            would then have no findings, as if all releases were sound.
+        AdvisoryFault: a part of the export is not an advisory, or no advisory is for Python packages.
         OSError: the file can't be read.
     """
     read = [
@@ -90,12 +89,12 @@ def read_advisories(path: Path) -> list[Advisory]:
         if advisory.withdrawn is None
     ]
     if not any(one.package.ecosystem == ECOSYSTEM for advisory in read for one in advisory.affected or ()):
-        raise AdvisoryFault(f"{path}: contains no advisory for {ECOSYSTEM}; use an OSV export for it")
+        raise AdvisoryFault(f"{path}: contains no advisory for {ECOSYSTEM}; use the OSV export for it")
     return read
 
 
 def affects(advisory: Advisory, name: str, version: str) -> bool | None:
-    """Return whether an advisory affects this release; None if the advisory does not make that clear."""
+    """Return whether an advisory affects this release; None if the advisory does not list its releases."""
     affected = [
         _affects(one, version)
         for one in advisory.affected or ()
@@ -167,7 +166,7 @@ NO_FINDINGS, FINDINGS, BAD_INPUT = 0, 1, 2
 
 
 class Finding(NamedTuple):
-    """A pinned release that an advisory affects or, if not `certain`, may affect."""
+    """A pinned release that an advisory affects, or may affect if not `certain`."""
 
     lock: Path
     release: str
@@ -175,17 +174,17 @@ class Finding(NamedTuple):
     certain: bool
 
     def __str__(self) -> str:
-        """Describe the finding in one line."""
+        """Return a description in one line."""
         about = self.advisory.summary or (self.advisory.details or "").partition("\n")[0] or "no summary"
         names = ", ".join((self.advisory.id, *(self.advisory.aliases or ())))
-        may = "" if self.certain else "may be affected (the advisory does not say which releases are): "
+        may = "" if self.certain else "may be affected (the advisory does not list the affected releases): "
         return f"{self.lock}: {self.release}: {may}{names}: {about}"
 
 
 def audit(advisories: Sequence[Advisory], locks: Sequence[Path]) -> Iterator[Finding]:
-    """Yield a finding for each pinned release and advisory that affects it.
+    """Yield a finding for each pinned release and each advisory that affects it.
 
-    Raises what `read_lock` raises.
+    Raises the exceptions of `read_lock`.
     """
     for lock in locks:
         for pinned in read_lock(lock):
@@ -200,7 +199,7 @@ def main(arguments: Sequence[str]) -> int:
     """Run the audit; return 1 if there are findings, 2 if an export or lock file can't be read."""
     export_first = bool(arguments) and not arguments[0].endswith(".lock")
     if not export_first:
-        sys.stderr.write("audit: found no export; use ADVISORIES=FILE with OSV advisories for PyPI\n")
+        sys.stderr.write("audit: no export named; use ADVISORIES=FILE with OSV advisories for PyPI\n")
         return BAD_INPUT
     try:
         advisories = read_advisories(Path(arguments[0]))
@@ -210,9 +209,7 @@ def main(arguments: Sequence[str]) -> int:
         sys.stderr.write(f"audit: {fault}\n")
         return BAD_INPUT
     except OSError as error:
-        sys.stderr.write(
-            f"audit: {error.filename}: {error.strerror}, expected a file; ADVISORIES= names the export\n"
-        )
+        sys.stderr.write(f"audit: {error.filename}: {error.strerror}; ADVISORIES=FILE names the export\n")
         return BAD_INPUT
     for finding in findings:
         sys.stdout.write(f"{finding}\n")

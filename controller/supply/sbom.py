@@ -1,7 +1,7 @@
-"""The bill of materials of a release, made from its lock file by pip-compile: `make sbom`.
+"""The bill of materials of a release, generated from a lock file by pip-compile: `make sbom`.
 
-The bill is in CycloneDX 1.6 (JSON). It contains neither the time nor anything about the machine, so the same
-lock file and version always give the same bytes.
+The format is CycloneDX 1.6 (JSON). The bill does not contain the time or data of the machine, so equal lock
+files and versions produce equal bytes.
 """
 
 import re
@@ -21,7 +21,7 @@ _VIA = re.compile(r"#\s*via\s+(.*)")
 
 
 class LockFault(Exception):
-    """A lock file that can't be read; the message names the file, what was found and what was expected."""
+    """A lock file that can't be used."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,20 +43,20 @@ def read_lock(path: Path) -> list[Pinned]:
     """Return the pinned releases of a lock file.
 
     Raises:
-        LockFault: a line pins no release, or there is none in the file.
+        LockFault: a line pins no release, or the file has no such line.
         OSError: the file can't be read.
     """
     text = path.read_text(encoding="utf-8").replace("\\\n", " ")
     pinned = [_pinned(path, entry) for entry in _entries(text)]
     if not pinned:
         raise LockFault(
-            f"{path}: pins no release; it must contain lines of the form NAME==VERSION, as from pip-compile"
+            f"{path}: pins no release; use a lock file by pip-compile, with lines of the form NAME==VERSION"
         )
     return pinned
 
 
 def _entries(text: str) -> Iterator[str]:
-    """Yield each release's line joined with the indented lines below it."""
+    """Yield each release's line, joined with the indented lines below."""
     entry = ""
     for line in text.splitlines():
         if not line.strip() or line.startswith("#"):
@@ -90,7 +90,7 @@ Json = Mapping[str, object]
 
 
 def bill(pinned: Sequence[Pinned], version: str) -> bytes:
-    """Return the bill of this version of the product, with these releases, as JSON."""
+    """Return the bill for this version of the product and these releases, as JSON."""
     product = Pinned(PRODUCT, version)
     everything = [product, *pinned]
     content = {
@@ -110,7 +110,7 @@ def bill(pinned: Sequence[Pinned], version: str) -> bytes:
 
 
 def _component(one: Pinned) -> Json:
-    """Return a release as a component; its digests are those of its files for all platforms."""
+    """Return a release as a component, with the digests of its files for all platforms."""
     fields: dict[str, object] = {
         "type": "library",
         "bom-ref": _ref(one),
@@ -132,7 +132,7 @@ def _ref(one: Pinned) -> str:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Write the bill of a lock file (first argument) to a file (second); return 2 if that fails."""
+    """Write the bill for a lock file (first argument) to a file (second argument); return 2 on an error."""
     lock, target = (Path(word) for word in arguments)
     try:
         target.write_bytes(bill(read_lock(lock), metadata.version(PRODUCT)))
@@ -140,7 +140,7 @@ def main(arguments: Sequence[str]) -> int:
         sys.stderr.write(f"sbom: {fault}\n")
         return 2
     except OSError as error:
-        sys.stderr.write(f"sbom: {error.filename}: {error.strerror}; SBOM= names the file to write\n")
+        sys.stderr.write(f"sbom: {error.filename}: {error.strerror}; SBOM=FILE names the output file\n")
         return 2
     return 0
 

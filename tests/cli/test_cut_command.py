@@ -94,8 +94,8 @@ def test_a_log_without_an_attempt_is_refused(which: str, expected: str, tmp_path
     with open_log(str(LOGS / "craps-12-034-voids.jsonl.gz")) as log:
         (tmp_path / "empty.jsonl").write_bytes(msgspec.json.encode(log.header) + b"\n")
     assert main(["cut", f"{tmp_path / 'empty.jsonl'}{which}", str(tmp_path / "case.jsonl")]) == 2
-    found = f"found no throw, spin or deal, expected {expected}; use a log in which one was called or voided"
-    assert found in capsys.readouterr().err
+    advice = "use a log in which an attempt was called or voided"
+    assert f"found no throw, spin or deal, expected {expected}; {advice}" in capsys.readouterr().err
 
 
 def test_the_log_that_is_cut_from_is_never_written_over(tmp_path: Path, capsys: Told) -> None:

@@ -53,6 +53,6 @@ def test_a_piece_from_start_to_end_is_the_whole_recording() -> None:
 def test_a_cut_through_a_throw_is_refused() -> None:
     middle = (SCENES[3].start_us + SCENES[3].end_us) // 2 - SECOND
     with pytest.raises(
-        LogError, match="expected a cut between two attempts; begin the piece earlier or later"
+        LogError, match="expected a cut between two attempts; start the piece earlier or later"
     ):
         cut(an_evening(), RULES, middle, 2**62)

@@ -264,7 +264,7 @@ class TestNoLog:
 
     def test_a_directory(self, tmp_path: Path) -> None:
         with pytest.raises(
-            LogError, match="found a directory, expected a recorded sensor log; name a file in it"
+            LogError, match="found a directory, expected a recorded sensor log; name a file in the directory"
         ):
             open_log(str(tmp_path)).__enter__()
 
