@@ -1,4 +1,4 @@
-"""The support bundle: one archive without secrets."""
+"""The support bundle, an archive of a table's settings, status and log without secrets."""
 
 import builtins
 import io
@@ -20,7 +20,8 @@ from controller.settings.mistakes import dotted
 LEFT_OUT = "(left out)"
 _SECRET = re.compile(r"key|pass|secret|token|credential|database|auth|hmac|pin\b", re.IGNORECASE)
 _CREDENTIALS_IN_URL = re.compile(r"(?<=//)\S+@|(?<![^\s'\"])[^\s'\":]+:\S*@")
-"""Everything up to the last @ is removed: a password may contain a slash or an @ itself."""
+"""A user name and a password before an @. The match ends at the last @, because a password may contain a
+slash or an @."""
 _PEM = re.compile(r"-----BEGIN.*?(?:-----END[A-Z ]*-----|\Z)", re.DOTALL)
 _BEARER = re.compile(r"(?i)\b(bearer|basic|identified by)\s+\S+")
 _OPTION = re.compile(r"(?i)((?:^|\s)--?(?:token|pass\w*|pwd|secret|key|psk|hmac|p|pin)(?:[ =]|(?<=\s-p)))\S+")
@@ -31,11 +32,12 @@ _NAMED_SECRET = re.compile(
     r"""(?i)\b([\w-]*(?:key|pass|pwd|psk|hmac|secret|token|credential|cookie|session|authorization)[\w-]*[\\"']*\s*[=:]\s*)"""
     r"""("[^"\\\n]*"|'[^'\n]*'|[^\n]+)"""
 )
-"""Without quotes, everything up to the end of the line is removed: a value may contain spaces."""
+"""A value after the name of a secret. A value without quotes ends at the end of the line, because it may
+contain spaces."""
 
 
 def without_secrets(document: object, name: str = "") -> object:
-    """Return a document without possible secrets, recognized by their keys or by their form."""
+    """Return a document without values whose keys or forms suggest secrets."""
     match document:
         case Mapping() if name == "digests":
             return document
@@ -54,10 +56,10 @@ def without_secrets(document: object, name: str = "") -> object:
 
 
 def redact(text: str) -> str:
-    """Return one of the program's own messages without passwords, keys and anything that looks like them.
+    """Return a message of this program without passwords, keys and similar text.
 
-    A library's error text in the message may contain them. Use `known_log_lines` for a log, which may contain
-    anything.
+    A library's error text in the message may contain them. Logs need `known_log_lines`, because they may
+    contain text of any form.
     """
     text = _PEM.sub(LEFT_OUT, text)
     text = _QUERY.sub(LEFT_OUT, _CREDENTIALS_IN_URL.sub(f"{LEFT_OUT}@", text))
@@ -67,14 +69,14 @@ def redact(text: str) -> str:
 
 
 class SettingsKeys(NamedTuple):
-    """The keys that a settings file may have, and those (`of_names`) under which any name may be a key."""
+    """The possible keys of a settings file, and those (`of_names`) under which any name may be a key."""
 
     keys: frozenset[str]
     of_names: frozenset[str]
 
     @classmethod
     def of(cls, schema: str) -> "SettingsKeys":
-        """Return the keys that a JSON schema, given as text, defines."""
+        """Return the keys in the text of a JSON schema."""
         named = list(_properties(msgspec.json.decode(schema)))
         return cls(
             frozenset(key for key, _ in named),
@@ -103,15 +105,15 @@ def _keys_holding_shapes(shape: object) -> Iterator[str]:
 
 
 def settings_without_secrets(text: str, known_keys: SettingsKeys, mistaken: Collection[str] = ()) -> str:
-    """Return a YAML file without comments or secrets, or only a note if it is not valid YAML.
+    """Return a YAML file without comments or secrets, or a note if the text is not valid YAML.
 
-    Values under unknown keys, such as misspelt ones, are left out. So are those at the `mistaken` keys
-    (`publish.mqtt.port`): a value that is not a port may be a password.
+    Values under unknown keys, such as misspelt ones, are left out, because they may be secrets. Values at the
+    `mistaken` keys (`publish.mqtt.port`) are left out too: a value that is not a port may be a password.
     """
     try:
         document = yaml.safe_load(text)
     except yaml.YAMLError:
-        return f"{LEFT_OUT}: not valid YAML, so secrets in it can't be separated from the rest\n"
+        return f"{LEFT_OUT}: not valid YAML, so its secrets can't be identified\n"
     known = _of_known_keys(document, known_keys, (), known=isinstance(document, Mapping), mistaken=mistaken)
     return yaml.safe_dump(without_secrets(known), sort_keys=False, allow_unicode=True)
 
@@ -149,7 +151,7 @@ def without_found_value(says: str) -> str:
 
 
 _FREE_TEXT = frozenset({"found", "says", "who", "headline", "last_malformed", "differences"})
-"""The fields of a status with texts from people, boards or libraries; codes and places are kept."""
+"""Fields of a status with text from people, boards or libraries."""
 
 
 def status_without_free_text(status: object) -> object:
@@ -170,12 +172,12 @@ def _without_free_text(part: object) -> object:
 
 
 def versions() -> Iterator[str]:
-    """Yield every installed package with its version."""
+    """Yield each installed package with its version."""
     yield from sorted({f"{one.metadata['Name']}=={one.version}" for one in distributions()})
 
 
 def pack(stream: BinaryIO, members: Mapping[str, str]) -> None:
-    """Write a gzipped tar archive of these members: file names and their texts."""
+    """Write a gzipped tar archive of text files by name."""
     with tarfile.open(fileobj=stream, mode="w:gz") as archive:
         for name, text in members.items():
             data = text.encode("utf-8", errors="backslashreplace")
@@ -217,7 +219,7 @@ _SYSTEMD_MESSAGES = (
 _KNOWN_MESSAGES = tuple(re.compile(pattern) for pattern in (*_OWN_MESSAGES, *_SYSTEMD_MESSAGES))
 _UNITS = frozenset({"table.service", "table-settlement.service"})
 _ABOUT = frozenset({"Table controller", "Settlement engine of the tables"})
-"""The units' descriptions, as systemd's messages name them."""
+"""Descriptions of the units in systemd's messages."""
 
 _FAULT_BEGAN = re.compile(r"began: (?P<where>.*?): .*\[(?P<code>[a-z0-9_]{1,60})\]")
 _FAULT_OVER = re.compile(r"over: (?P<where>.*): (?P<code>[a-z0-9_]{1,60})")
@@ -230,7 +232,7 @@ _HOME = Path(controller.__path__[0]).parent
 def known_log_lines(text: str, names: Collection[str]) -> str:
     """Return the lines of a log that have a known form, in order; runs of other lines are only counted.
 
-    `names` are the names from the table's file that may appear in a line: the table's and its devices'.
+    `names` are the names of the table and its devices, which may appear in a line.
     """
     return "".join(f"{line}\n" for line in _collapsed(_known(line, names) for line in text.splitlines()))
 
@@ -276,7 +278,7 @@ def _place(where: str, names: Collection[str]) -> str:
 
 _ROW = re.compile(rf"row {_NUMBER}")
 _PLACES = frozenset({"core", "inlet", "self-test", "wall clock", "settlement", "settlement's answers"})
-"""Places of faults other than devices and files."""
+"""Places of faults besides devices and files."""
 
 
 _OWN_FILE = re.compile(
@@ -296,7 +298,7 @@ _ALLOWED: Mapping[str, Callable[[str | None, Collection[str]], bool]] = {
     "unit": lambda word, _names: word in _UNITS,
     "about": lambda word, _names: word is None or word in _ABOUT,
 }
-"""The check of each named group of a message's pattern."""
+"""Check of each named group of a message's pattern."""
 
 
 def _collapsed(lines: Iterator[str | None]) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Calibration of a dice table's camera and wall sensors, and the result that every calibration returns."""
+"""Calibration of a dice table's camera and wall sensors, and the result type of all calibrations."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -20,7 +20,7 @@ from controller.technician.steps import (
 
 
 class UnfitError(ValueError):
-    """Readings that a calibration can't use; the message says what was found and expected, and what to do."""
+    """Raised for readings that a calibration cannot use; the message contains the next step."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,23 +34,24 @@ class Calibrated:
 
 MIN_POINTS = 4
 NAMES_OUTLIER_FROM = 6
-"""With fewer points, a wrong one can't be identified: leave out any one of five, and the other four fit
-exactly."""
+"""Minimum number of points for the identification of a bad one. After the removal of any one of five points,
+the other four match exactly."""
 RMS_LIMIT_MM = 4.0
-"""Twice the error of one track point: if exceeded, at least one die was not at its named place."""
+"""Twice the error of one track point. A larger error means that at least one die was not at its named
+place."""
 MIN_TRIANGLE_FRACTION = 0.02
-"""Three points whose triangle covers less than this fraction of the table count as lying on one line."""
+"""Fraction of the table below which the triangle of three points counts as a line."""
 _OUTLIER_FACTOR = 3.0
-"""A point this many times `RMS_LIMIT_MM` away from the fit to the others is named as wrong."""
+"""Minimum distance of a named outlier from the fit to the other points, as a multiple of `RMS_LIMIT_MM`."""
 RESTING_S = 1.0
-"""A die that has not moved for this long counts as placed."""
+"""Time without movement after which a die counts as placed."""
 MOVED_MM = 50.0
-"""In a log, a die at rest this far from the last place counts as the next die laid."""
+"""Minimum distance in a log between two successive dice at rest."""
 
 
 @dataclass(frozen=True, slots=True)
 class DiePlacement:
-    """A die laid at a named place: its centre on the table (mm), and in the camera's image (pixels)."""
+    """A die at a named place: its centre on the table (mm) and in the camera's image (pixels)."""
 
     name: str
     place: Point
@@ -58,7 +59,7 @@ class DiePlacement:
 
 
 def named_places(table: DiceTable) -> Mapping[str, Point]:
-    """Return a die's centre (mm) in each corner, and at the middle of the front and back rails."""
+    """Return a die's centre (mm) in each corner and at the middle of the front and back rails."""
     half = table.die_mm / 2
     ends = {"left": half, "middle": table.length_mm / 2, "right": table.length_mm - half}
     sides = {"front": half, "back": table.width_mm - half}
@@ -71,10 +72,10 @@ def calibrate_camera(
     """Fit the camera's homography to the laid dice by least squares; `before` is the current calibration.
 
     Raises:
-        UnfitError: too few points, points on one line, or points that do not fit; the worst is named.
+        UnfitError: There are too few points, the points lie on one line, or they do not agree.
     """
     if len(laid) < MIN_POINTS:
-        raise UnfitError(f"found {len(laid)} points, expected at least {MIN_POINTS}: lay more dice")
+        raise UnfitError(f"found {len(laid)} points, expected at least {MIN_POINTS}; lay more dice")
     _check_spread(laid, table)
     plane, misses = _fit(laid)
     rms = _rms(misses)
@@ -88,7 +89,7 @@ def calibrate_camera(
     ]
     lines.append(f"RMS error {rms:.2f} mm (limit {RMS_LIMIT_MM:g}), worst {max(misses):.2f} mm")
     if len(laid) == MIN_POINTS:
-        lines.append("four points always fit: lay a fifth and a sixth die to find out whether one is wrong")
+        lines.append("any four points match exactly; lay a fifth and a sixth die to detect an error")
     rows = tuple((*_rounded(point.seen, 3), *_rounded(point.place, 2)) for point in laid)
     return Calibrated(
         values={("devices", device, "calibration"): rows},
@@ -116,7 +117,7 @@ def _pair(point: DiePlacement) -> Pair:
 
 
 def _misfit_message(laid: Sequence[DiePlacement], misses: Sequence[float], rms: float) -> str:
-    """Return why the fit is poor, and name the point without which the others agree, if there is one."""
+    """Return the reason for a poor fit, with the name of the point without which the others agree."""
     message = f"found an RMS error of {rms:.1f} mm, expected at most {RMS_LIMIT_MM:g}"
     for number, point in enumerate(laid) if len(laid) >= NAMES_OUTLIER_FROM else ():
         others = [*laid[:number], *laid[number + 1 :]]
@@ -126,12 +127,12 @@ def _misfit_message(laid: Sequence[DiePlacement], misses: Sequence[float], rms: 
             continue
         own = plane.errors_mm([_pair(point)])[0]
         if _rms(rest) <= RMS_LIMIT_MM and own > _OUTLIER_FACTOR * RMS_LIMIT_MM:
-            return f"{message}; {point.name} is {own:.0f} mm from where the others place it: lay it again"
+            return f"{message}; {point.name} is {own:.0f} mm from its place by the other points; lay it again"
     worst = max(range(len(laid)), key=lambda number: misses[number])
-    found = f"{message}; the worst is {laid[worst].name} ({misses[worst]:.0f} mm)"
+    found = f"{message}; the largest error is at {laid[worst].name} ({misses[worst]:.0f} mm)"
     if len(laid) >= NAMES_OUTLIER_FROM:
-        found += ", but the others do not agree even without it"
-    return f"{found}: lay six dice or more, each exactly at its place"
+        found += ", and the other points do not agree without it"
+    return f"{found}; lay six dice or more, each exactly at its place"
 
 
 def _check_spread(laid: Sequence[DiePlacement], table: DiceTable) -> None:
@@ -143,8 +144,7 @@ def _check_spread(laid: Sequence[DiePlacement], table: DiceTable) -> None:
     if widest_mm2 < min_area_mm2:
         names = ", ".join(point.name for point in laid)
         raise UnfitError(
-            f"found three points on one line among any four of {names}, expected points spread over the"
-            " table: lay dice in all four corners"
+            f"three of any four points among {names} lie on one line; lay dice in all four corners"
         )
 
 
@@ -161,7 +161,7 @@ def _rounded(point: Point, digits: int) -> Point:
 
 
 def find_laid_dice(readings: Iterable[AnyReading], dev: str) -> list[Point]:
-    """Return the camera's positions (mm) of the dice laid one after another in a recording, in order."""
+    """Return the camera's positions (mm) of the dice that a recording shows one after another."""
     places: list[Point] = []
     for reading in readings:
         if not isinstance(reading, DieRest) or reading.dev != dev:
@@ -176,7 +176,7 @@ def find_laid_dice(readings: Iterable[AnyReading], dev: str) -> list[Point]:
 
 @dataclass(slots=True)
 class LayDieAt:
-    """One die laid at a named place on the table."""
+    """The step for one die at a named place on the table."""
 
     dev: str
     name: str
@@ -186,12 +186,12 @@ class LayDieAt:
 
     @property
     def lamp_text(self) -> str:
-        """The word that the lamp `test` shows."""
+        """Text of the lamp `test`."""
         return f"put_{self.place[0]:g}_{self.place[1]:g}"
 
     @property
     def request(self) -> str:
-        """What the technician is asked to do."""
+        """Instruction for the technician."""
         x, y = self.place
         return (
             f"{self.name}: lay one die at x {x:g}, y {y:g} mm, with no other die on the table, and take your"
@@ -199,7 +199,7 @@ class LayDieAt:
         )
 
     def receive(self, reading: AnyReading) -> None:
-        """Record where each die rests; forget a die that moves or is lost."""
+        """Record the resting place of each die; forget a die that moves or is lost."""
         if reading.dev != self.dev:
             return
         match reading:
@@ -211,11 +211,11 @@ class LayDieAt:
                 pass
 
     def is_complete(self, quiet_s: float) -> bool:
-        """Return whether exactly one die rests, and has not moved for `RESTING_S`."""
+        """Return whether exactly one die has been at rest for `RESTING_S`."""
         return len(self.rests) == 1 and quiet_s > RESTING_S
 
     def findings(self) -> Sequence[SensorFinding]:
-        """Return where the camera sees the die with the current calibration."""
+        """Return the die's position according to the current calibration."""
         if len(self.rests) != 1:
             found = f"found {len(self.rests)} dice at rest, expected one"
             return [SensorFinding(sensor=self.name, status="fail", says=found)]
@@ -225,27 +225,28 @@ class LayDieAt:
 
 MIN_THROWS = 5
 MIN_MARGIN = 2.5
-"""The softest impact of a die must be at least this many times as loud as the loudest noise."""
+"""Minimum ratio of the softest die's peak to the loudest noise."""
 LISTEN_S = 3.0
-"""The room counts as quiet after this long without a sound."""
+"""Time without an impact after which the room counts as quiet."""
 AWAY_FROM_WALL_MM = 300.0
-"""With every die farther from the wall than this, an impact counts as noise."""
+"""Distance of all dice from the wall beyond which an impact counts as noise."""
 MAX_THRESHOLD_FRACTION = 0.5
-"""Maximum threshold as a fraction of the softest die's peak: dice in play may strike the wall more softly."""
+"""Maximum threshold as a fraction of the softest die's peak, because dice in play may strike the wall more
+softly."""
 _QUIET_ROOM_FRACTION = 0.25
-"""The threshold as a fraction of the softest die's peak if no noise was heard."""
+"""Threshold as a fraction of the softest die's peak if there is no noise."""
 
 
 @dataclass(slots=True)
 class ListenToWall:
-    """The impacts at a wall's sensor, in a quiet room or while the technician knocks."""
+    """The step that records impacts at a wall's sensor, in a quiet room or during knocks."""
 
     dev: str
     wall: Wall
     lamp_text: str
     request: str
     max_impacts: int | None = None
-    """Complete after this many impacts; None: after `LISTEN_S` of silence."""
+    """Number of impacts that complete the step; with None, `LISTEN_S` without an impact completes it."""
     sensor: str = "wall_impact"
     peaks: list[float] = field(default_factory=list)
 
@@ -255,20 +256,20 @@ class ListenToWall:
             self.peaks.append(reading.peak)
 
     def is_complete(self, quiet_s: float) -> bool:
-        """Return whether all impacts were heard, or the room was quiet long enough."""
+        """Return whether all impacts were recorded, or the room was quiet long enough."""
         return quiet_s > LISTEN_S if self.max_impacts is None else len(self.peaks) >= self.max_impacts
 
     def findings(self) -> Sequence[SensorFinding]:
-        """Return how many impacts were heard, and how loud."""
-        return [finding(self.sensor, _line("heard", self.peaks), heard=len(self.peaks))]
+        """Return the number of impacts and their peaks."""
+        return [finding(self.sensor, _line("wall", self.peaks), heard=len(self.peaks))]
 
 
 def separate_peaks(
     readings: Sequence[AnyReading], dev: str, wall: Wall, table: DiceTable, ringing_us: int
 ) -> tuple[list[float], list[float]]:
-    """Return the peaks of dice and of noise, told apart by the dice's tracks.
+    """Return the peaks of dice and those of noise, separated by the dice's tracks.
 
-    Ringing is left out, and so are impacts with a die near the wall but not at it.
+    Ringing is omitted. So are impacts while a die was near the wall, but not at it.
     """
     track = [reading for reading in readings if isinstance(reading, DieAt)]
     impacts = sorted(
@@ -307,20 +308,19 @@ def calibrate_wall(
 ) -> Calibrated:
     """Choose a threshold between the loudest noise and the softest die; `at` is its key in the file.
 
-    `before` is the current threshold; the sensor does not report noise below it. Knocks on the rail can be as
-    loud as dice, and only the dice's tracks distinguish the two: knocks are listed, but don't affect the
-    threshold.
+    `before` is the current threshold, below which the sensor reports no noise. Knocks on the rail are listed,
+    but do not affect the threshold: they can be as loud as dice, and only the dice's tracks distinguish them.
 
     Raises:
-        UnfitError: too few throws, or noise nearly as loud as dice.
+        UnfitError: There are too few throws, or the noise is nearly as loud as dice.
     """
     if len(dice) < MIN_THROWS:
-        raise UnfitError(f"heard {len(dice)} throws, expected at least {MIN_THROWS}: throw the die again")
+        raise UnfitError(f"found {len(dice)} throws, expected at least {MIN_THROWS}; throw the die again")
     softest, loudest = min(dice), max(noise, default=before)
     if loudest * MIN_MARGIN > softest:
         raise UnfitError(
-            f"found noise of peak {loudest:g} and a die of peak {softest:g}, expected the die to be at least"
-            f" {MIN_MARGIN:g} times as loud: remount the sensor, or remove the source of the noise"
+            f"found noise of peak {loudest:g} and a die of peak {softest:g}, expected a die of at least"
+            f" {MIN_MARGIN:g} times the noise; remount the sensor, or remove the source of the noise"
         )
     between = sqrt(loudest * softest) if loudest else _QUIET_ROOM_FRACTION * softest
     threshold = round(min(between, MAX_THRESHOLD_FRACTION * softest), 1)
@@ -328,13 +328,13 @@ def calibrate_wall(
     below = threshold / loudest if loudest else None
     report = [_line("dice", dice), _line("noise", noise), _line("knocks", knocks)]
     report.append(
-        f"threshold {threshold:g}: the softest die is {above:.1f} times as loud"
-        + ("" if below is None else f", the loudest noise {below:.1f} times softer")
+        f"threshold {threshold:g}: softest die {above:.1f} times as high"
+        + ("" if below is None else f", loudest noise {below:.1f} times lower")
     )
     passing = sum(peak >= threshold for peak in knocks)
     if passing:
         report.append(
-            f"{passing} of {len(knocks)} knocks reach the threshold: only tracks distinguish them from dice"
+            f"{passing} of {len(knocks)} knocks reach the threshold; only tracks distinguish them from dice"
         )
     figures: Mapping[str, object] = {
         "threshold": threshold,
@@ -349,6 +349,6 @@ def calibrate_wall(
 
 def _line(what: str, peaks: Sequence[float]) -> str:
     if not peaks:
-        return f"{what:<7} none heard"
+        return f"{what:<7} no impacts"
     low, middle, high = min(peaks), median(peaks), max(peaks)
-    return f"{what:<7} {len(peaks):>3} heard: softest {low:g}, median {middle:g}, loudest {high:g}"
+    return f"{what:<7} {len(peaks):>3} impacts: softest {low:g}, median {middle:g}, loudest {high:g}"

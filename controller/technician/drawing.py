@@ -21,14 +21,14 @@ SOFT = "#595959"
 PALE = "#c8c8c8"
 PAPER = "#ffffff"
 DIE_COLOURS = ("#0b3c8c", "#a63c00")
-"""Dark blue and dark orange, which colour-blind readers can also tell apart; the dice's marks differ too."""
+"""Dark blue and dark orange, which colour-blind readers can distinguish; the dice's marks differ too."""
 CHARACTER_WIDTH = 0.56
-"""A character's mean width relative to the font size, for the widest of the common fonts."""
+"""Mean width of a character relative to the font size, for the widest of the common fonts."""
 
 
 @dataclass(frozen=True, slots=True)
 class Stroke:
-    """How a line is drawn; `dash` holds the lengths of strokes and gaps, and is empty for a solid line."""
+    """Style of a line; `dash` has the lengths of strokes and gaps, and is empty for a solid line."""
 
     colour: str = INK
     width: float = 1.0
@@ -37,7 +37,7 @@ class Stroke:
 
 @dataclass(frozen=True, slots=True)
 class Polyline:
-    """A line through these spots; `fill` is the colour of the area inside, if any."""
+    """A line through spots; `fill` is the colour of the area inside."""
 
     spots: tuple[Spot, ...]
     stroke: Stroke = field(default_factory=Stroke)
@@ -67,12 +67,12 @@ class TextMark:
 
     @property
     def width(self) -> float:
-        """Return the approximate width."""
+        """Approximate width."""
         return text_width(self.text, self.size)
 
     @property
     def left(self) -> float:
-        """Return the x of its left edge."""
+        """x of the left edge."""
         return self.at[0] - {"start": 0.0, "middle": 0.5, "end": 1.0}[self.anchor] * self.width
 
 
@@ -169,10 +169,10 @@ class _Box(NamedTuple):
 
 
 class Labels:
-    """Writes labels where they overlap nothing, inside an area of a drawing."""
+    """Writer of labels in the free space of an area."""
 
     def __init__(self, drawing: Drawing, upper_left: Spot, lower_right: Spot) -> None:
-        """Keep every label inside this area."""
+        """Keep all labels inside this area."""
         self._drawing = drawing
         self._area = _Box(*upper_left, *lower_right)
         self._occupied: list[_Box] = []
@@ -180,7 +180,7 @@ class Labels:
         self._first: TextMark | None = None
 
     def keep_free(self, at: Spot, radius: float) -> None:
-        """Keep labels off this area."""
+        """Keep labels off a square around a spot."""
         x, y = at
         self._occupied.append(_Box(x - radius, y - radius, x + radius, y + radius))
 
@@ -201,7 +201,7 @@ class Labels:
     ) -> None:
         """Write a label in free space near a spot.
 
-        If there is no free space, a `required` label is written where it overlaps least; others are omitted.
+        Without free space, a `required` label is written where it overlaps least; other labels are omitted.
         """
         tried: list[tuple[int, TextMark]] = []
         for distance in _DISTANCES:
@@ -230,7 +230,7 @@ class Labels:
         self._written.append(box)
         if distance > _DISTANCES[1]:
             end = _end(at, box)
-            # The line goes below all labels, which stay readable because of their white outline.
+            # The line goes below all labels, whose white outlines keep them readable.
             marks = self._drawing.marks
             beneath = next((i for i, mark in enumerate(marks) if mark is self._first), len(marks))
             marks.insert(beneath, Polyline((at, end), LEADER))
@@ -240,12 +240,12 @@ class Labels:
 
 
 def _end(at: Spot, box: _Box) -> Spot:
-    """Return the end of the leader line from this spot to a label."""
+    """Return the end of the leader line from a spot to a label."""
     return min(max(at[0], box.left), box.right), min(max(at[1], box.top), box.bottom)
 
 
 def _leader_boxes(at: Spot, end: Spot) -> list[_Box]:
-    """Return the boxes that a leader line occupies, except at its start, which is the labelled spot."""
+    """Return the boxes that a leader line occupies, except at the labelled spot."""
     (x, y), (x_end, y_end) = at, end
     steps = max(int(max(abs(x_end - x), abs(y_end - y)) / 4), 1)
     spots = [(x + (x_end - x) * i / steps, y + (y_end - y) * i / steps) for i in range(1, steps)]
@@ -267,9 +267,9 @@ def _box_of(mark: TextMark) -> _Box:
 class Exhibit(NamedTuple):
     """One attempt with all its outcomes and its last verdict.
 
-    `outcomes` are in order, and the last one is in force; `closed` is the outcome that closed the bets.
+    `outcomes` are in order, and the last one is in force. `closed` is the outcome that closed the bets.
     `judged` is None if only a person ruled, or the evidence was pruned. `wall_us` is the wall time of the
-    last outcome (us since 1970); None for a log, which has only its own time.
+    last outcome (us since 1970), or None for a log.
     """
 
     setup: Setup
@@ -281,12 +281,12 @@ class Exhibit(NamedTuple):
 
     @property
     def last(self) -> Outcome:
-        """Return the outcome in force."""
+        """The outcome in force."""
         return self.outcomes[-1]
 
     @property
     def closed_by(self) -> str:
-        """Return why the bets were closed, as in the outcome; empty if they were not closed."""
+        """The cause in the outcome that closed the bets; empty if they were not closed."""
         data = None if self.closed is None else self.closed.data
         return data.cause if isinstance(data, Bets) else ""
 
@@ -305,7 +305,7 @@ _SIZE = 12.5
 
 
 def new_sheet(exhibit: Exhibit, sentence: str, when: str) -> Drawing:
-    """Return a new sheet with its heading: the verdict, its sentence, the table and the time."""
+    """Return a new sheet with a heading: the result, the verdict, the table and the time."""
     drawing = Drawing(WIDTH, HEIGHT, f"{exhibit.heading}. {sentence}")
     drawing.text((MARGIN, 40), exhibit.heading, 23, bold=True)
     place = f"table {exhibit.setup.table}, rules {exhibit.setup.ruleset.name}, {when}"
@@ -334,7 +334,7 @@ _MAX_ROWS = 32
 
 
 def draw_text_sheet(exhibit: Exhibit, sentence: str, when: str, lines: Sequence[str]) -> Drawing:
-    """Draw an attempt that has nothing to show to scale: a sheet with these lines of text."""
+    """Draw an attempt that cannot be drawn to scale, as a sheet with lines of text."""
     drawing = new_sheet(exhibit, sentence, when)
     column(drawing, (MARGIN, 130), WIDTH - 2 * MARGIN, "Evidence", lines, max_lines=_MAX_ROWS)
     return drawing

@@ -1,4 +1,5 @@
-"""The doctor's checks of the machine: Python, disk, clock, power, units, screens and a camera's pictures."""
+"""The doctor's checks of the machine: Python, disk, clock, power, units, screens and the camera's
+pictures."""
 
 import errno
 import grp
@@ -37,7 +38,7 @@ State = Literal["ok", "warning", "fault", "unchecked"]
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """The result of one check: what was checked, its state, what was found, and what to do about it."""
+    """The result of one check: state, subject, message and remedy."""
 
     state: State
     about: str
@@ -46,17 +47,17 @@ class Finding:
 
 
 Call = Callable[[Sequence[str]], str | None]
-"""Runs a program and returns its output; None if the program is missing or failed."""
+"""Function that runs a program and returns its output; None if the program is missing or failed."""
 
 
 class Machine(NamedTuple):
-    """The table's machine: the root of its file system, and a way to run its programs."""
+    """The table's machine, with the root of its file system and a function that runs its programs."""
 
     root: Path
     call: Call
 
     def read(self, name: str) -> str | None:
-        """Return a file's text; None if it is missing or not readable by this user."""
+        """Return a file's text; None if the file is missing or not readable by this user."""
         try:
             return (self.root / name).read_text(encoding="utf-8", errors="replace").rstrip("\0\n")
         except OSError:
@@ -65,10 +66,10 @@ class Machine(NamedTuple):
 
 TESTED_PYTHONS = ((3, 11), (3, 13))
 MIN_SQLITE = (3, 51, 3)
-"""The oldest release accepted: older ones can lose commits when the WAL is reset."""
+"""Oldest accepted release. Older releases can lose commits when the WAL is reset."""
 WARN_FREE_BYTES, MIN_FREE_BYTES = 1 << 30, 100 << 20
 MAX_SYNC_S = 1.0
-"""A synced write that takes longer points to a card that stalls or is worn out."""
+"""Duration of a synced write above which the card stalls or is worn out."""
 PACKAGES = {
     "journal": ("apsw", "cryptography"),
     "hardware": ("serial", "gpiozero", "gpiod"),
@@ -76,7 +77,7 @@ PACKAGES = {
     "settlement": ("sqlalchemy", "fastapi", "uvicorn"),
     "pictures": ("PIL",),
 }
-"""The Python modules that each extra installs."""
+"""Python modules that each extra installs."""
 _THROTTLED = {
     0: "the supply voltage is too low",
     1: "the processor's frequency is capped",
@@ -86,11 +87,11 @@ _THROTTLED = {
     18: "the processor has been throttled since the start",
     19: "the processor has been too hot since the start",
 }
-"""The bits of `vcgencmd get_throttled`, from the Raspberry Pi's documentation."""
+"""Bits of `vcgencmd get_throttled`, from the Raspberry Pi's documentation."""
 
 
 def python() -> Finding:
-    """Check that this Python is one that the program is tested with."""
+    """Check that the program is tested with this Python."""
     found = sys.version_info[:2]
     message = f"Python {sys.version.split()[0]}"
     if TESTED_PYTHONS[0] <= found <= TESTED_PYTHONS[1]:
@@ -126,7 +127,7 @@ def sqlite() -> Finding:
 
 
 def disk(folder: Path) -> Iterator[Finding]:
-    """Check the disk that holds the journal, with a synced write of a temporary file."""
+    """Check the journal's disk with a synced write of a temporary file."""
     place = next((one for one in (folder, *folder.parents) if one.is_dir()), Path("/"))
     if os.statvfs(place).f_flag & os.ST_RDONLY:
         yield Finding("fault", "disk", f"{place}: mounted read-only", "see dmesg; replace a worn-out card")
@@ -165,7 +166,7 @@ def _synced_write_s(folder: Path) -> float:
 
 
 def clock(*, synchronized: bool) -> Finding:
-    """Check whether the kernel's clock is synchronized."""
+    """Check that the kernel's clock is synchronized."""
     if synchronized:
         return Finding("ok", "clock", "synchronized")
     return Finding(
@@ -204,10 +205,10 @@ def watchdog(machine: Machine) -> Finding:
 UNITS = ("table.service", "table-settlement.service")
 SCREEN_UNITS = ("table-sign-in.service", "table-console.service")
 SIDE_UNITS = (*SCREEN_UNITS, "table-camera.service")
-"""Units without a watchdog: play continues without them, and a stopped camera appears as a silent device."""
+"""Units without a watchdog. Play continues without them; a stopped camera appears as a silent device."""
 Report = Mapping[str, object]
 SHOWN_BY_SELF_TEST = frozenset({"self_test_waits", "device_missing"})
-"""Codes of faults that the self-test's own findings already report, each with its cause."""
+"""Codes of faults that the self-test's findings report together with their causes."""
 CONSOLE = "table-console"
 GROUPS: Mapping[str, str] = {
     CONSOLE: "the controller's socket",
@@ -216,11 +217,11 @@ GROUPS: Mapping[str, str] = {
     "dialout": "serial ports",
     "gpio": "GPIO lines",
 }
-"""What membership in each group of the installed unit permits."""
+"""Rights of each group of the installed unit."""
 
 
 def controller(status: Report | None, why: str) -> Iterator[Finding]:
-    """Check a running controller's status; `why` says why there is none."""
+    """Check a running controller's status; `why` is the reason for a missing status."""
     if status is None:
         yield Finding("fault", "controller", why, "systemctl start table, or tablectl run TABLE")
         return
@@ -251,18 +252,18 @@ def controller(status: Report | None, why: str) -> Iterator[Finding]:
 
 
 _COMMANDS = {"devices": "tablectl devices"}
-"""The commands that show more about a check of the self-test."""
+"""Commands that show more about a check of the self-test."""
 
 
 def _reported_faults(name: str, message: str, faults: Sequence[Report]) -> bool:
-    """Return whether the active faults already report what this check of the self-test found."""
+    """Return whether the active faults already report the finding of a self-test check."""
     if name == "faults":
         return bool(faults)
     return any(fault.get("found") and str(fault["found"]) in message for fault in faults if name == "journal")
 
 
 def units(machine: Machine) -> Iterator[Finding]:
-    """Check the state of the systemd units, and how often each was restarted."""
+    """Check the state of the systemd units and their numbers of restarts."""
     for unit in (*UNITS, *SIDE_UNITS):
         properties = unit_properties(
             machine, unit, "LoadState,ActiveState,SubState,NRestarts,WatchdogUSec,Result"
@@ -290,15 +291,15 @@ def units(machine: Machine) -> Iterator[Finding]:
 
 
 def unit_properties(machine: Machine, unit: str, names: str) -> Mapping[str, str]:
-    """Return these properties (comma-separated names) of a unit; empty if there is no systemd."""
+    """Return properties (comma-separated names) of a unit; empty without systemd."""
     output = machine.call(("systemctl", "show", unit, "-p", names))
     return dict(line.partition("=")[::2] for line in (output or "").splitlines())
 
 
 def caller(user: str, uid: int, active: Collection[int], known: Sequence[grp.struct_group]) -> Finding:
-    """Check what this user's groups permit.
+    """Check the rights of this user's groups.
 
-    `active` are the ids of the groups in effect for this process, `known` the machine's groups.
+    `active` are the ids of the groups in effect for this process; `known` are the machine's groups.
     """
     about = f"user {user}"
     if uid == 0:
@@ -325,7 +326,7 @@ def caller(user: str, uid: int, active: Collection[int], known: Sequence[grp.str
 
 
 def release(key: Path) -> Finding:
-    """Check every file of the program against a release signed with a key that this machine trusts."""
+    """Check the program's files against a release signed with a key that this machine trusts."""
     about = "release"
     if not os.path.lexists(key):
         message = f"no release key at {key}, so the program's files are not checked against a signed list"
@@ -347,7 +348,7 @@ def _list(value: object) -> Sequence[Report]:
 
 SIGN_IN, CONSOLE_UNIT = SCREEN_UNITS
 HOST, PORT = "127.0.0.1", 8321
-"""The address of `tablectl console` unless its unit sets another one."""
+"""Address of `tablectl console` unless its unit sets a different one."""
 CONNECT_TIMEOUT_S = 3.0
 PRIVATE_MODE, PUBLIC_MODE = 0o600, 0o644
 _PROPERTIES = "LoadState,ActiveState,UnitFileState,ExecStart"
@@ -380,7 +381,7 @@ def _unused(unit: Mapping[str, str]) -> bool:
 
 
 def _files(folder: Path) -> Iterator[Finding]:
-    """Check that only the sign-in user can read the secrets, and that everybody can read the public key."""
+    """Check that only the sign-in user can read the secrets, and that all users can read the public key."""
     if not folder.is_dir():
         yield Finding("fault", "sign-in files", f"{folder}: the folder does not exist", _START_SIGN_IN)
         return
@@ -416,7 +417,7 @@ def _wrong_modes(folder: Path, owner: int) -> Iterator[tuple[str, str]]:
 
 
 def _socket(path: Path, *, active: bool) -> Finding:
-    """Check that the sign-in process accepts a connection to its socket."""
+    """Check that the sign-in process accepts a connection on its socket."""
     about = "sign-in socket"
     if not path.exists():
         remedy = f"journalctl -u {SIGN_IN}" if active else _START_SIGN_IN
@@ -438,7 +439,7 @@ def _socket(path: Path, *, active: bool) -> Finding:
 
 
 def _port(starts: str, *, active: bool) -> Finding:
-    """Check that the console accepts a connection to the port in its unit's command."""
+    """Check that the console accepts a connection on the port in its unit's command."""
     about, (host, port) = "console", _address(starts)
     if not active:
         return Finding(
@@ -455,7 +456,7 @@ def _port(starts: str, *, active: bool) -> Finding:
 
 
 def _address(starts: str) -> tuple[str, int]:
-    """Return host and port from the unit's command; a wildcard address is checked at the loopback address."""
+    """Return host and port in the unit's command; the loopback address replaces a wildcard address."""
     host = re.search(r"--host[ =](\S+)", starts)
     port = re.search(r"--port[ =](\d+)", starts)
     address = HOST if host is None or host[1] in {"0.0.0.0", "::"} else host[1]  # noqa: S104 - compared, not bound
@@ -464,7 +465,7 @@ def _address(starts: str) -> tuple[str, int]:
 
 RIG = "etc/table/camera.yaml"
 DEFAULT_DAYS, DEFAULT_MAX_MB = 90, 2000
-"""The limits for a rig file that sets none; docs/devices/dice-camera.md documents them."""
+"""Limits for a rig file that sets none, as documented in docs/devices/dice-camera.md."""
 DAY_S = 86_400
 ABOUT = "pictures"
 _REMEDY = "tablectl camera evidence prune --rig /etc/table/camera.yaml"

@@ -1,4 +1,4 @@
-"""The drawing of an attempt, written as SVG: a throw's plan, a spin's chart, or a sheet of text."""
+"""The drawing of an attempt as SVG: the plan of a throw, the chart of a spin, or a sheet of text."""
 
 from pathlib import Path
 from xml.sax.saxutils import escape, quoteattr
@@ -26,7 +26,7 @@ Seen = ThrowSeen | SpinSeen
 
 
 def observed(exhibit: Exhibit) -> Seen | None:
-    """Return what the judge saw of the attempt; None if there is nothing to draw to scale."""
+    """Return the judge's view of the attempt; None if nothing can be drawn to scale."""
     setup, judged = exhibit.setup, exhibit.judged
     throw, spin = setup.ruleset.throw, setup.ruleset.spin
     match judged:
@@ -39,7 +39,10 @@ def observed(exhibit: Exhibit) -> Seen | None:
 
 
 def draw(exhibit: Exhibit, seen: Seen | None, sentence: str, when: str, lines: list[str]) -> Drawing:
-    """Draw an attempt; `sentence` is its verdict, `lines` the text if there is nothing to draw to scale."""
+    """Draw an attempt; a text sheet with `lines` replaces a drawing to scale if `seen` is None.
+
+    `sentence` is the verdict.
+    """
     if isinstance(seen, ThrowSeen):
         return draw_throw(exhibit, seen, sentence, when)
     if isinstance(seen, SpinSeen):
@@ -50,10 +53,10 @@ def draw(exhibit: Exhibit, seen: Seen | None, sentence: str, when: str, lines: l
 
 
 def picture_of(journal: Path, number: int) -> Drawn:
-    """Draw attempt `number` of a journal, and list the camera's pictures of it.
+    """Draw attempt `number` of a journal, and list the camera's pictures of the attempt.
 
     Raises:
-        JournalFault: the journal has no such attempt, or can't be read.
+        JournalFault: The journal has no such attempt, or cannot be read.
     """
     # Reading a journal needs the extra `journal`; explaining a log does not.
     from controller.journal.contents import decode_outcome, unpack  # noqa: PLC0415 - needs the extra journal
@@ -92,7 +95,7 @@ _EDGE = 3
 
 
 def as_svg(drawing: Drawing) -> str:
-    """Return the drawing as SVG; the same drawing always gives the same text."""
+    """Return the drawing as SVG; the same drawing always produces the same text."""
     size = f'width="{drawing.width}" height="{drawing.height}"'
     head = (
         f'<svg xmlns="http://www.w3.org/2000/svg" {size} viewBox="0 0 {drawing.width} {drawing.height}"'
@@ -115,7 +118,7 @@ def _mark(mark: Mark) -> str:
 
 
 def _text(mark: TextMark) -> str:
-    """Write a text over a white outlined copy of itself; few viewers support `paint-order`."""
+    """Return a text over a white outlined copy of itself; few viewers support `paint-order`."""
     weight = ' font-weight="bold"' if mark.bold else ""
     text = (
         f'<text x="{_number(mark.at[0])}" y="{_number(mark.at[1])}" font-size="{_number(mark.size)}"'
@@ -141,5 +144,5 @@ def _number(value: float) -> str:
 
 
 def _printable(text: str) -> str:
-    """Replace characters that XML does not allow; a log's text may contain any."""
+    """Replace characters that XML does not allow, which a log's text may contain."""
     return "".join(c if c.isprintable() else " " for c in text)

@@ -1,4 +1,4 @@
-"""The steps that test a device, chosen by the kinds of readings that it sends, and the remedies."""
+"""The test steps for a device, which depend on its kinds of readings, and the remedies for failed sensors."""
 
 from collections.abc import Iterator, Mapping
 
@@ -18,7 +18,7 @@ from controller.technician.steps import (
 from controller.technician.wheel_steps import BallInPocket, PlayGame, SpinBall, TurnRotor
 
 MIN_CONFIDENCE = 0.6
-"""The confidence below which a face is not trusted, unless the rule set sets its own limit."""
+"""Minimum confidence in a face, unless the rule set has a limit."""
 _CAMERA = (
     "clean its lens and light, remove anything that hides the felt; then tablectl calibrate camera {device}"
 )
@@ -39,13 +39,13 @@ REMEDIES: Mapping[str, str] = {
     "card": "clean the shoe's window, and draw the same card again",
     "input": "press only this button again; check its wire and its line in the table's file",
 }
-"""The remedies by kind of reading; `{device}` is the device's name."""
+"""Remedies by kind of reading; `{device}` is the device's name."""
 _WIRE = "check its wire, and its line in the table's file"
-"""The remedy for a switch, a lamp or the buzzer; these have names instead of a kind of reading."""
+"""Remedy for a switch, a lamp or the buzzer, which have names instead of a kind of reading."""
 
 
 def steps_for(name: str, settings: TableSettings) -> list[Step]:
-    """Return the steps that test this device, in order; none for a device without sensors."""
+    """Return the test steps for a device, in order; a device without sensors has none."""
     device = settings.devices[name]
     return [
         *_dice(name, device, settings),
@@ -92,7 +92,7 @@ def _console(name: str, device: DeclaredDevice, settings: TableSettings) -> Iter
 
 
 def next_step(device: str, sensor: str) -> str:
-    """Return what to do about a failed sensor, and the command that tests it again."""
+    """Return the remedy for a failed sensor, and the command that tests the sensor again."""
     kind = sensor.partition(" ")[0]
     remedy = REMEDIES.get(kind, _WIRE).format(device=device)
     only = "" if kind == "device" else f" --only {kind}" if kind in REMEDIES else ""

@@ -1,4 +1,4 @@
-"""A drawing as PNG, painted by Pillow with its own font: a Raspberry Pi may have no fonts installed."""
+"""A drawing as PNG, painted by Pillow with its built-in font. A Raspberry Pi may have no fonts installed."""
 
 from collections.abc import Iterator, Sequence
 from io import BytesIO
@@ -10,7 +10,7 @@ from PIL import Image, ImageDraw, ImageFont
 from controller.technician.drawing import PAPER, Disc, Drawing, Polyline, Spot, Stroke, TextMark
 
 _SCALE = 2
-"""The drawing is painted this many times larger and scaled down, which smooths all edges."""
+"""Factor of the painted size, which is scaled down at the end to smooth all edges."""
 _OUTLINE_PX = 1.5
 _ANCHORS = {"start": "ls", "middle": "ms", "end": "rs"}
 
@@ -77,7 +77,7 @@ def _width(stroke: Stroke) -> int:
 
 
 def _dashed(spots: Sequence[Spot], stroke: Stroke) -> Iterator[list[Spot]]:
-    """Yield a line's dashes; Pillow draws only solid lines."""
+    """Yield a line's dashes, because Pillow draws only solid lines."""
     if not stroke.dash:
         yield list(spots)
         return

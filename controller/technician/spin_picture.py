@@ -1,4 +1,4 @@
-"""A spin as its judge saw it: as data, as lines of text, and drawn as a chart."""
+"""A spin as its judge saw it: as data, as lines of text, and as a chart."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -43,7 +43,7 @@ from controller.technician.drawing import (
 
 @dataclass(frozen=True, slots=True)
 class Pulse:
-    """A pulse from a beam; `own` tells whether it belongs to the tracked ball."""
+    """A beam's pulse; `own` tells whether the tracked ball caused it."""
 
     seconds: float
     beam: int
@@ -52,7 +52,7 @@ class Pulse:
 
 @dataclass(frozen=True, slots=True)
 class RunPoint:
-    """A point of the ball's run: the speed, and the revolutions so far with bounds for the unseen start."""
+    """A point of the ball's run: speed, and revolutions with bounds that allow for the unseen start."""
 
     seconds: float
     speed_rev_per_s: float
@@ -63,7 +63,7 @@ class RunPoint:
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """A pocket reading; `number` is None if the rotor's angle was not known."""
+    """A pocket reading; `number` is None if the rotor's angle was unknown."""
 
     seconds: float
     number: str | None
@@ -73,12 +73,12 @@ class Read:
 
 @dataclass(frozen=True, slots=True)
 class SpinSeen:
-    """A spin as it is shown; times (s) count from its first pulse."""
+    """A spin for display; times (s) count from its first pulse."""
 
     beams: int
     pulses: tuple[Pulse, ...]
     laps: tuple[tuple[float, float], ...]
-    """The speed over each lap past one beam: the time of the lap's middle (s), and the speed (rev/s)."""
+    """Time of the middle (s) and speed (rev/s) of each lap past one beam."""
     run: tuple[RunPoint, ...]
     needed_turns: float
     ball_direction: Turning | None
@@ -88,7 +88,7 @@ class SpinSeen:
     reads: tuple[Read, ...]
     closed_s: float | None
     predicted_s: float | None
-    """The time of the drop, as predicted at No More Bets."""
+    """Time of the drop, as predicted at No More Bets."""
     left_track_s: float | None
     dropped_s: float | None
     events: tuple[tuple[float, str], ...]
@@ -96,7 +96,7 @@ class SpinSeen:
 
     @property
     def last_s(self) -> float:
-        """Return the end of the time axis (s)."""
+        """End of the time axis (s)."""
         pulses = [pulse.seconds for pulse in self.pulses]
         reads = [read.seconds for read in self.reads]
         events = [seconds for seconds, _ in self.events]
@@ -104,7 +104,7 @@ class SpinSeen:
 
 
 def spin_seen(judged: Judged, wheel: Wheel, rules: SpinRules, closed_us: int | None) -> SpinSeen:
-    """Return what the judge of this spin saw, from its evidence; `closed_us` is when the bets were closed."""
+    """Return the judge's view of this spin, from its evidence; `closed_us` is the time of No More Bets."""
     basis, verdict = judged.basis, judged.verdict
     assert isinstance(verdict, SpinVerdict)
     seen = sorted((r for r in judged.readings if r.t <= basis.decided_at_us), key=lambda r: r.t)
@@ -166,7 +166,7 @@ def _laps(run: BallRun | None) -> Iterator[tuple[float, float]]:
 
 
 def _run_points(trace: SpinTrace, zero: int) -> tuple[RunPoint, ...]:
-    """Return the run pass by pass, and its end; the uncertainty in revolutions is the same at every point."""
+    """Return the points of the run and its end, all with the same uncertainty in revolutions."""
     run = trace.ball()
     if run is None:
         return ()
@@ -185,7 +185,7 @@ def _run_points(trace: SpinTrace, zero: int) -> tuple[RunPoint, ...]:
 
 
 def ball_lines(seen: SpinSeen) -> Iterator[str]:
-    """Yield how the ball ran: revolutions, speed, direction and silent beams."""
+    """Yield the ball's revolutions, speed and direction, and the silent beams."""
     own = sum(pulse.own for pulse in seen.pulses)
     if seen.run:
         end = seen.run[-1]
@@ -205,7 +205,7 @@ def ball_lines(seen: SpinSeen) -> Iterator[str]:
 
 
 def bets_lines(seen: SpinSeen, cause: str) -> Iterator[str]:
-    """Yield when the bets were closed, and how well the drop was predicted."""
+    """Yield the time of No More Bets and the accuracy of the drop's prediction."""
     if seen.closed_s is None:
         yield "no more bets was not called"
     else:
@@ -219,7 +219,7 @@ def bets_lines(seen: SpinSeen, cause: str) -> Iterator[str]:
 
 
 def pocket_lines(seen: SpinSeen) -> Iterator[str]:
-    """Yield the rotor's direction and speed, the pockets read, and other events."""
+    """Yield the rotor's direction and speed, the pocket readings, and other events."""
     if seen.rotor_direction is None:
         yield "no index pass during the spin showed the rotor's direction"
     else:
@@ -239,15 +239,15 @@ _SPEED, _TURNS = DIE_COLOURS
 _BAND = "#f3dccb"
 _ROWS_HEIGHT = 112.0
 _MIN_CLOSED_S = -3.0
-"""If bets were closed earlier than this, relative to the first pulse (s), only the text says so."""
+"""Earliest time of No More Bets in the chart (s); the text reports an earlier time."""
 _READ_WIDTH_PX = 17.0
-"""Pocket readings closer to each other than this are drawn on two lines."""
+"""Distance between two pocket readings below which they are drawn on different lines."""
 _GRID = Stroke("#e2e2e2", 1)
 _TICKS = (0.05, 0.1, 0.2, 0.25, 0.5, 1.0, 2.0, 4.0, 5.0, 10.0, 20.0, 50.0, 100.0)
 
 
 class _Axis(NamedTuple):
-    """An axis: maps values to pixels."""
+    """An axis, which maps values to pixels."""
 
     first: float
     last: float

@@ -1,4 +1,4 @@
-"""The steps of a guided test for switches, buttons, the card shoe, and a dice table's camera and walls."""
+"""The steps of a guided test of switches, buttons, the card shoe, and a dice table's camera and walls."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -25,35 +25,35 @@ from controller.model.rulesets import SensorErrors
 Status = Literal["pass", "fail", "skipped"]
 Figure = float | int | str | None
 STEP_TIMEOUT_S = 60.0
-"""The default time limit for one step (s)."""
+"""Default time limit for one step (s)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SensorFinding:
-    """A step's finding on one sensor: a sentence with the limit, and values with units in their names."""
+    """A step's finding on one sensor: a message with the limit, and values with units in their names."""
 
     sensor: str
     status: Status
     says: str
     figures: Mapping[str, Figure] = field(default_factory=dict)
     next_step: str = ""
-    """What to do about a sensor that failed."""
+    """Remedy for a failed sensor."""
 
 
 class Step(Protocol):
-    """One action that the technician is asked to perform, and the judgement of the resulting readings."""
+    """One action of the technician, with the judgement of the resulting readings."""
 
     @property
     def sensor(self) -> str:
-        """The sensor under test, as `--only` accepts it: a kind of reading, or the name of a switch."""
+        """Sensor under test, as `--only` accepts it: a kind of reading, or the name of a switch."""
 
     @property
     def lamp_text(self) -> str:
-        """The word that the lamp `test` shows."""
+        """Text of the lamp `test`."""
 
     @property
     def request(self) -> str:
-        """What the technician is asked to do."""
+        """Instruction for the technician."""
 
     def receive(self, reading: AnyReading) -> None:
         """Handle a reading from any device."""
@@ -62,22 +62,22 @@ class Step(Protocol):
         """Return whether the step is complete; `quiet_s` is the time since the device's last reading."""
 
     def findings(self) -> Sequence[SensorFinding]:
-        """Return the findings; may be called before the step is complete."""
+        """Return the findings, even before the step is complete."""
 
 
 def finding(sensor: str, message: str, *faults: str, **figures: Figure) -> SensorFinding:
-    """Return a finding; if there are any faults, it fails and they are appended to `message`."""
+    """Return a finding, which fails if there are faults; `message` continues with the faults."""
     status: Status = "fail" if faults else "pass"
     return SensorFinding(sensor=sensor, status=status, says="; ".join((message, *faults)), figures=figures)
 
 
 def not_seen(sensor: str, expected: str) -> SensorFinding:
-    """Return the failed finding for a sensor that reported nothing."""
-    return SensorFinding(sensor=sensor, status="fail", says=f"nothing seen, expected {expected}")
+    """Return the failed finding for a sensor without readings."""
+    return SensorFinding(sensor=sensor, status="fail", says=f"no reading, expected {expected}")
 
 
 LAST_PRESS_S = 2.5
-"""The step of pressing buttons is complete this long after the last press."""
+"""Time after the last press that completes the step of pressing buttons."""
 SHOW_REQUESTS: Mapping[str, str] = {
     "foreign_object": "put a chip where the sensor looks for foreign objects, then remove it",
     "ball_out": "hold the ball where the sensor looks outside the wheel, then remove it",
@@ -88,7 +88,7 @@ SHOW_REQUESTS: Mapping[str, str] = {
 
 @dataclass(slots=True)
 class OpenClose:
-    """A door, key, lid or tamper switch opened and closed."""
+    """The step that opens and closes a door, key, lid or tamper switch."""
 
     dev: str
     name: str
@@ -97,32 +97,32 @@ class OpenClose:
 
     @property
     def sensor(self) -> str:
-        """The switch's name."""
+        """Name of the switch."""
         return self.name
 
     @property
     def lamp_text(self) -> str:
-        """The word that the lamp `test` shows."""
+        """Text of the lamp `test`."""
         return f"open_{self.name}"
 
     @property
     def request(self) -> str:
-        """What the technician is asked to do."""
+        """Instruction for the technician."""
         return f"open the {self.name}, then close it again"
 
     def receive(self, reading: AnyReading) -> None:
-        """Handle this switch's readings."""
+        """Record this switch's states."""
         if isinstance(reading, Switch) and reading.dev == self.dev and reading.name == self.name:
             self.opened = self.opened or reading.open
             self.closed = self.opened and not reading.open
 
     def is_complete(self, quiet_s: float) -> bool:
-        """Return whether it was opened and then closed."""
+        """Return whether the switch was opened and then closed."""
         del quiet_s
         return self.closed
 
     def findings(self) -> Sequence[SensorFinding]:
-        """Return whether it opened and closed."""
+        """Return whether the switch was opened and closed."""
         if not self.opened:
             return [not_seen(self.name, f"the {self.name} to open and close")]
         if not self.closed:
@@ -132,7 +132,7 @@ class OpenClose:
 
 @dataclass(slots=True)
 class PressButtons:
-    """Every button of a console pressed once."""
+    """The step that presses each button of a console once."""
 
     dev: str
     sensor: str = "input"
@@ -146,11 +146,11 @@ class PressButtons:
             self.pressed.append(reading.name)
 
     def is_complete(self, quiet_s: float) -> bool:
-        """Return whether buttons were pressed, and none for the last `LAST_PRESS_S`."""
+        """Return whether buttons were pressed, and none in the last `LAST_PRESS_S`."""
         return bool(self.pressed) and quiet_s > LAST_PRESS_S
 
     def findings(self) -> Sequence[SensorFinding]:
-        """Return the buttons' names, for the technician to compare with the console."""
+        """Return the buttons' names, for comparison with the console."""
         if not self.pressed:
             return [not_seen("input", "a button press")]
         each = dict.fromkeys(self.pressed)
@@ -162,7 +162,7 @@ class PressButtons:
 
 @dataclass(slots=True)
 class DrawCard:
-    """A card drawn from the shoe."""
+    """The step that draws a card from the shoe."""
 
     dev: str
     sensor: str = "card"
@@ -181,19 +181,19 @@ class DrawCard:
         return self.card is not None
 
     def findings(self) -> Sequence[SensorFinding]:
-        """Return which card was read."""
+        """Return the card that was read."""
         if self.card is None:
             return [not_seen("card", "a card")]
         rank, suit = self.card.rank, self.card.suit
         unread = rank is None or (suit is None and isinstance(rank, str))
         message = f"card {rank or '?'}{suit or ''}"
-        faults = ["it could not be read: clean the shoe's window"] if unread else []
+        faults = ["the card could not be read: clean the shoe's window"] if unread else []
         return [finding("card", message, *faults, card=f"{rank or '?'}{suit or ''}")]
 
 
 @dataclass(slots=True)
 class ShowObject:
-    """An object placed where the sensor should detect it."""
+    """The step that shows the sensor the object that it must detect."""
 
     dev: str
     sensor: str
@@ -201,12 +201,12 @@ class ShowObject:
 
     @property
     def lamp_text(self) -> str:
-        """The word that the lamp `test` shows."""
+        """Text of the lamp `test`."""
         return f"hold_{self.sensor}"
 
     @property
     def request(self) -> str:
-        """What the technician is asked to do."""
+        """Instruction for the technician."""
         return SHOW_REQUESTS[self.sensor]
 
     def receive(self, reading: AnyReading) -> None:
@@ -230,10 +230,10 @@ class ShowObject:
 SAME_TIME_US = 30_000
 """Maximum time between a track's turn and its impact: two frames, plus the impact sensor's delay."""
 AT_WALL_MM = 80.0
-"""A die closer to a wall than this may be striking it: one frame before or after an impact at 6 m/s."""
+"""Distance of a die from a wall below which the die may be striking it: one frame of flight at 6 m/s."""
 POSITION_SIGMAS = 3.0
 MIN_RATE_FRACTION = 0.8
-"""The camera must track dice at no less than this fraction of the configured frame rate."""
+"""Minimum rate at which the camera must track dice, as a fraction of the configured frame rate."""
 MAX_TILT_DEG = 10.0
 SETTLED_S = 2.0
 
@@ -250,7 +250,8 @@ def position_along_mm(wall: Wall, x_mm: float, y_mm: float) -> float:
 
 @dataclass(slots=True)
 class ThrowAtWall:
-    """One die thrown at a wall: compares the impact's position with that of the track's turn."""
+    """The step that throws one die at a wall, and compares the positions of the impact and of the track's
+    turn."""
 
     dev: str
     wall: Wall
@@ -262,20 +263,20 @@ class ThrowAtWall:
     impacts: list[WallImpact] = field(default_factory=list)
     track: list[DieAt] = field(default_factory=list)
     ended_us: int = 0
-    """When a die was last seen at rest, or lost."""
+    """Time of the last report of a die at rest, or lost."""
 
     @property
     def lamp_text(self) -> str:
-        """The word that the lamp `test` shows."""
+        """Text of the lamp `test`."""
         return f"throw_{self.wall}"
 
     @property
     def request(self) -> str:
-        """What the technician is asked to do."""
+        """Instruction for the technician."""
         return f"throw one die at the {self.wall} wall"
 
     def receive(self, reading: AnyReading) -> None:
-        """Record this sensor's impacts and any die's track."""
+        """Record this sensor's impacts and all dice's tracks."""
         match reading:
             case WallImpact(dev=self.dev, wall=self.wall):
                 self.impacts.append(reading)
@@ -297,7 +298,7 @@ class ThrowAtWall:
         return quiet_s > SETTLED_S and (bool(self.track) or not self.tracked)
 
     def findings(self) -> Sequence[SensorFinding]:
-        """Return how far the loudest impact with a die nearby is from the track's turn."""
+        """Return the distance from the loudest impact with a die nearby to the track's turn."""
         if not self.impacts:
             return [not_seen("wall_impact", f"an impact on the {self.wall} wall")]
         hit = max(self.impacts, key=lambda impact: (self._closest_die(impact) is not None, impact.peak))
@@ -336,7 +337,7 @@ class ThrowAtWall:
 
 @dataclass(slots=True)
 class LayDie:
-    """One die laid on the felt with 6 up."""
+    """The step that lays one die on the felt with 6 up."""
 
     dev: str
     min_confidence: float
@@ -377,12 +378,12 @@ class LayDie:
 
 @dataclass(slots=True)
 class RollBoth:
-    """Both dice thrown: checks that both are tracked at the camera's rate and that both releases are seen."""
+    """The step that throws both dice: the camera must track both at its rate and report both releases."""
 
     dev: str
     frame_ms: float
     releases: bool
-    """Whether this camera reports when a die leaves the hand."""
+    """Whether this camera reports releases."""
     sensor: str = "die_at"
     lamp_text: str = "roll_both"
     request: str = "throw both dice, as a shooter would"
@@ -409,7 +410,7 @@ class RollBoth:
         return len(self.ended) > 1 or (bool(self.times_us) and quiet_s > SETTLED_S)
 
     def findings(self) -> Sequence[SensorFinding]:
-        """Return how many dice were tracked, and the frame rate."""
+        """Return the number of tracked dice, and the frame rate."""
         if not self.times_us:
             return [not_seen("die_at", "the tracks of two dice")]
         gaps = [after - before for times in self.times_us.values() for before, after in pairwise(times)]

@@ -1,4 +1,4 @@
-"""The doctor's checks of one table: its file, ports and broker, its journal, keys and recordings."""
+"""The doctor's checks of one table: its file, ports, broker, journal, keys and recordings."""
 
 import os
 import socket
@@ -19,7 +19,7 @@ TABLE_FILE = "table file"
 
 
 def load(name: str) -> tuple[TableSettings | None, list[Finding]]:
-    """Load the table's file; missing hardware is a finding, but the settings are still returned."""
+    """Load the table's file; missing hardware is a finding, but does not prevent the load."""
     try:
         from controller.app.device_types import Kinds, load_with_hardware  # noqa: PLC0415 - needs the extra hardware
     except ImportError:
@@ -36,7 +36,7 @@ def load(name: str) -> tuple[TableSettings | None, list[Finding]]:
 
 
 def same_file(name: str | None, status: Mapping[str, object] | None) -> Iterator[Finding]:
-    """Check that the named file is the one that the running controller loaded."""
+    """Check that the running controller loaded the named file."""
     played = None if status is None else status.get("file")
     if name is None or not isinstance(played, str):
         return
@@ -49,13 +49,13 @@ def same_file(name: str | None, status: Mapping[str, object] | None) -> Iterator
 
 
 def names_in(name: str) -> set[str]:
-    """Return the names of a table, its rule set and its devices; empty if its file can't be used."""
+    """Return the names of a table, its rule set and its devices; empty if its file cannot be used."""
     settings, _ = load(name)
     return set() if settings is None else {settings.table, settings.rules.name, *settings.devices}
 
 
 def mistaken_in(name: str) -> set[str]:
-    """Return the keys of a table's file whose values can't be used, such as `publish.mqtt.port`."""
+    """Return the keys of a table's file with unusable values, such as `publish.mqtt.port`."""
     kinds = None
     with suppress(ImportError):
         from controller.app.device_types import Kinds  # noqa: PLC0415 - needs the extra hardware
@@ -77,7 +77,7 @@ def _loaded(name: str, load_it: Callable[[], TableSettings]) -> tuple[TableSetti
 
 
 def _is_chip_mistake(wrong: Mistake) -> bool:
-    """Return whether a device's own check reports this mistake: a GPIO chip missing or not accessible."""
+    """Return whether a device's check reports this mistake, which is a missing or inaccessible GPIO chip."""
     return wrong.key.endswith(".chip")
 
 
@@ -149,7 +149,7 @@ def _panel_libraries(about: str) -> Finding:
 
 
 def broker(publish: PublishSettings) -> Iterator[Finding]:
-    """Connect to the broker, if the table publishes to one."""
+    """Connect to the broker if the table publishes to one."""
     if publish.to != "mqtt" or publish.mqtt is None:
         return
     where = f"{publish.mqtt.host}:{publish.mqtt.port}"
@@ -169,13 +169,13 @@ def broker(publish: PublishSettings) -> Iterator[Finding]:
 
 
 SEALED_KEY = Path("/etc/table/credentials/table-key")
-"""The installed unit's sealed signing key; systemd decrypts it only for the service."""
+"""The installed unit's sealed signing key, which systemd decrypts only for the service."""
 
 
 def journal_folder(
     options: Options, environ: Mapping[str, str], sealed: Path = SEALED_KEY
 ) -> Iterator[Finding]:
-    """Check the journal's folder, keys and recordings, without disturbing a running controller."""
+    """Check the journal's folder, keys and recordings without disturbing a running controller."""
     if not options.journal.exists() and not options.place.head.exists():
         yield Finding(
             "unchecked", "journal", f"{options.journal}: does not exist yet; the first start creates it"

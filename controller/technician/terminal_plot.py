@@ -16,7 +16,7 @@ _BLANK = 0x2800
 
 
 class Grid:
-    """A grid of characters; positions are fractions of its width and height, from the upper left corner."""
+    """A grid of characters. Positions are fractions of its width and height, from the upper left corner."""
 
     def __init__(self, columns: int, rows: int, *, braille: bool) -> None:
         """Create an empty grid."""
@@ -28,7 +28,7 @@ class Grid:
         self._letters: dict[tuple[int, int], str] = {}
 
     def line(self, spots: Sequence[Dot], mark: str = ".", *, every: int = 1) -> None:
-        """Draw a line through spots, setting every `every`-th dot; `mark` is the character used in ASCII."""
+        """Draw a line through spots with every `every`-th dot; `mark` is the character in ASCII."""
         for start, end in pairwise(spots):
             (x0, y0), (x1, y1) = self._dot(start), self._dot(end)
             steps = max(abs(x1 - x0), abs(y1 - y0), 1)
@@ -95,7 +95,7 @@ def plot(seen: ThrowSeen | SpinSeen, columns: int, *, braille: bool) -> list[str
 
 
 def _throw(seen: ThrowSeen, columns: int, *, braille: bool) -> list[str]:
-    """Plot the table's plan: each die's release (1), rest ([4]), and what it did at a wall (H, X or ?)."""
+    """Plot the table's plan with each die's release (1), resting place ([4]) and encounters (H, X or ?)."""
     table, inside = seen.table, columns - 4
     # A character is about twice as high as it is wide.
     rows = max(min(round(inside * table.width_mm / table.length_mm / 2), 14), 5)
@@ -127,7 +127,7 @@ def _throw(seen: ThrowSeen, columns: int, *, braille: bool) -> list[str]:
         f"{impact_keys.get(('left', i), ' ')}|{row:<{inside}}|{impact_keys.get(('right', i), ' ')}".rstrip()
         for i, row in enumerate(grid.lines())
     ]
-    legend = "1, 2 release and track; [n] at rest; H hit, X short, ? unclear; A, B impacts heard"
+    legend = "1, 2 release and track; [n] at rest; H hit, X short, ? unclear; A, B impacts"
     return [f" {edge}", *body, f" {edge}", *wrap(legend, columns)]
 
 
@@ -137,7 +137,7 @@ def _encounters(die: DieShown) -> list[Touch]:
 
 
 def _spin(seen: SpinSeen, columns: int, *, braille: bool) -> list[str]:
-    """Plot the speed over time, and below it a row for each beam, the rotor and the pocket readings."""
+    """Plot the speed over time above rows for each beam, the rotor and the pocket readings."""
     inside = columns - _GUTTER - 1
     first, last = min(0.0, max(seen.closed_s or 0.0, -2.0)), seen.last_s * 1.02
     fastest = 1.1 * max([0.5, *(v for _, v in seen.laps), *(s.speed_rev_per_s for s in seen.run)])

@@ -1,4 +1,4 @@
-"""A throw as its judge saw it: as data, as lines of text, and drawn as a plan of the table."""
+"""A throw as its judge saw it: as data, as lines of text, and as a plan of the table."""
 
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
@@ -37,7 +37,7 @@ KEYS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 @dataclass(frozen=True, slots=True)
 class Leg:
-    """A part of a die's track: seen frame by frame, or bridged while the die was hidden."""
+    """A part of a die's track, tracked frame by frame, or bridged while the die was hidden."""
 
     points: tuple[Point, ...]
     hidden: bool
@@ -45,7 +45,7 @@ class Leg:
 
 @dataclass(frozen=True, slots=True)
 class Touch:
-    """A die's encounter with a wall, with the positions (mm) of the die's centre and nearest face, and of the
+    """A die's encounter with a wall, with the positions (mm) of the die's centre, its nearest face and the
     wall.
     """
 
@@ -58,7 +58,7 @@ class Touch:
 
 @dataclass(frozen=True, slots=True)
 class DieShown:
-    """One die: its track in legs, its points with their times (s), and its encounters with the walls."""
+    """One die with the legs of its track, its timed points (s) and its encounters with the walls."""
 
     number: int
     seen: DieSeen
@@ -79,28 +79,28 @@ class DrawnImpact:
     seconds: float
     dice: tuple[int, ...]
     rings: str
-    """The letter of the impact whose ringing this is; empty if it is not ringing."""
+    """Letter of the impact that this impact is ringing of; empty for other impacts."""
 
 
 @dataclass(frozen=True, slots=True)
 class ThrowSeen:
-    """A throw as it is shown; times (s) count from its first release or track point."""
+    """A throw for display; times (s) count from its first release or track point."""
 
     table: DiceTable
     dice: tuple[DieShown, DieShown]
     impacts: tuple[DrawnImpact, ...]
     far: str | None
     stories: tuple[RankedStory, ...] = ()
-    """The throw's stories, each one a way in which hits of the dice explain the impacts; best first."""
+    """The throw's stories, which are the explanations of the impacts by hits of the dice; best first."""
 
 
 def throw_seen(judged: Judged, table: DiceTable, rules: ThrowRules) -> ThrowSeen:
-    """Return what the judge of this throw saw, from the readings that were its evidence."""
+    """Return the judge's view of this throw, from the readings that were its evidence."""
     basis = judged.basis
     scene = build_scene(
         judged.readings, table, rules.sensors, basis.sources, basis.decided_at_us, learned=basis.learned
     )
-    # If No Roll was called while a die was still moving, the judge reports nothing about the walls.
+    # The judge reports nothing about the walls if No Roll was called while a die was moving.
     whole = all(die.ended and die.seen for die in scene.dice)
     met = find_encounters(scene, rules) if basis.called is None or whole else _without_walls(scene)
     one, two = (_shown(scene, met, label) for label in (0, 1))
@@ -164,7 +164,8 @@ def _shown(scene: Scene, met: WallEncounters, label: int) -> DieShown:
 
 
 def _touch(scene: Scene, path: Path, encounter: Encounter) -> Touch:
-    """Return an encounter with positions: along the wall from the track, away from the wall from the gap."""
+    """Return an encounter with positions: the track determines the place along the wall, and the gap the
+    distance from it."""
     table, half = scene.table, scene.table.die_mm / 2.0
     gap = max(encounter.gap_mm, 0.0) if encounter.hit is not Hit.UNCLEAR else 0.0
     x = _at(path.times, path.xs, encounter.t)
@@ -193,7 +194,7 @@ _TILTED_DEG = 3.0
 
 
 def rest_text(die: DieShown) -> str:
-    """Return how a die rests, in a few words."""
+    """Return a short text about a die's resting place."""
     rest = die.rest
     assert rest is not None
     face = "no face read" if rest.up is None else f"{rest.up}"
@@ -201,7 +202,7 @@ def rest_text(die: DieShown) -> str:
 
 
 def die_lines(die: DieShown, table: DiceTable) -> Iterator[str]:
-    """Yield what one die did, from the release until it came to rest."""
+    """Yield one die's events, from the release to its rest."""
     if not die.seen.seen:
         yield "was not seen"
         return
@@ -238,7 +239,7 @@ def _end(die: DieShown, table: DiceTable) -> Iterator[str]:
 
 
 def impact_lines(seen: ThrowSeen) -> Iterator[str]:
-    """Yield each impact heard, and the die that caused it."""
+    """Yield each impact with the die that caused it."""
     for drawn in seen.impacts:
         impact = drawn.impact
         whose = " and ".join(f"die {die}" for die in drawn.dice)
@@ -252,7 +253,8 @@ def impact_lines(seen: ThrowSeen) -> Iterator[str]:
 
 
 def story_lines(seen: ThrowSeen) -> Iterator[str]:
-    """Yield the throw's stories, best first, and by how much each squared error exceeds the best story's."""
+    """Yield the throw's stories, best first, with the excess of their squared errors over the best
+    story's."""
     for story in seen.stories:
         if not story.worse:
             yield f"best: {story.words}"
@@ -450,7 +452,7 @@ def _text_below(drawing: Drawing, seen: ThrowSeen, y: float) -> None:
         )
     at = (MARGIN + 2 * room, y)
     lines = [*impact_lines(seen), *(f"story, {line}" for line in story_lines(seen))]
-    column(drawing, at, room, "Impacts heard", lines, max_lines=max_lines)
+    column(drawing, at, room, "Impacts", lines, max_lines=max_lines)
     _legend(drawing)
 
 
@@ -466,7 +468,7 @@ def _legend(drawing: Drawing) -> None:
     drawing.disc((x + 448, y - 4), 6, Stroke(SOFT, 2))
     drawing.text((x + 460, y), "turn at a wall", 11.5, colour=SOFT)
     drawing.line((x + 562, y - 4), (x + 580, y - 4), stroke=Stroke(INK, 4))
-    drawing.text((x + 588, y), "A, B: impact heard, longer is louder", 11.5, colour=SOFT)
+    drawing.text((x + 588, y), "A, B: impact, longer is louder", 11.5, colour=SOFT)
     for end in (x + 826, x + 852):
         drawing.line((end, y - 10), (end, y + 2), stroke=Stroke(INK, 2))
     drawing.line((x + 826, y - 4), (x + 852, y - 4), stroke=Stroke(INK, 2))

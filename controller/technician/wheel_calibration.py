@@ -1,8 +1,8 @@
-"""Calibration of a wheel's beams, index and drop speed, from a ball and a rotor that slow down smoothly.
+"""Calibration of a wheel's beams, index and drop speed, from the smooth motion of a ball and a rotor.
 
 Over four consecutive passes of one beam, the ball's position follows a smooth curve in time. The passes of
-every other beam lie on the same curve, so each lap measures each beam's angle again. Only angles between
-sensors can be measured: beam 0 keeps its angle from the table's file, and the others are measured from it.
+the other beams lie on the same curve, so each lap measures each beam's angle. Only angles between sensors can
+be measured: beam 0 keeps its angle in the table's file, and the other beams are measured from it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,20 +21,21 @@ from controller.technician.calibration import Calibrated, UnfitError
 from controller.technician.wheel_steps import DOUBLED_US
 
 MIN_PASSES = 12
-"""Minimum number of passes from which a beam's angle is measured."""
+"""Minimum number of passes for the measurement of a beam's angle."""
 SPREAD_LIMIT_DEG = 2.5
-"""Maximum scatter of one beam's angle; more scatter means that the ball did not slow down smoothly."""
+"""Maximum scatter of one beam's angle. More scatter means that the ball did not slow down smoothly."""
 MIN_READS = 3
 NEW_SPIN_US = 5_000_000
-"""A pause longer than this, in which even the slowest lap would have ended, separates two spins."""
+"""Duration of a pause that separates two spins, longer than the slowest lap."""
 _LAP_RATIOS = (0.97, 1.4)
-"""The limits of a lap's time relative to the lap before; beyond them, a pulse was missed or doubled."""
+"""Limits of the ratio of a lap to the lap before. A ratio outside them shows a missed or doubled pulse."""
 _MIN_DROPS = 1
 _MAX_SPEED_AGE_S = 3.0
 
 
 class Window(NamedTuple):
-    """Four consecutive passes of one beam; they give the ball's turns between the second and the third."""
+    """Four consecutive passes of one beam, which determine the ball's turns between the second and the
+    third."""
 
     t_us: tuple[int, int, int, int]
 
@@ -95,7 +96,7 @@ def _windows(times_us: Sequence[int]) -> list[Window]:
 
 
 def _turns_from_anchor(spin: Spin, anchor: int) -> dict[int, list[float]]:
-    """Return the turns from the anchor beam to every other beam, one for each pass."""
+    """Return the turns from the anchor beam to each of the other beams, one for each pass."""
     found: dict[int, list[float]] = {}
     for window in _windows(spin.pulses.get(anchor, [])):
         _, begin, end, _ = window.t_us
@@ -117,7 +118,7 @@ def angle_difference_deg(after_deg: float, before_deg: float) -> float:
 
 
 def _middle_deg(angles_deg: Sequence[float]) -> float:
-    """Return the median of angles around their mean direction; single outliers don't affect it."""
+    """Return the median of angles around their mean direction; single outliers do not affect it."""
     around = mean_angle_deg(angles_deg)
     return (around + median(angle_difference_deg(angle, around) for angle in angles_deg)) % 360.0
 
@@ -139,7 +140,7 @@ def beam_angles(spins: Sequence[Spin], beams: int) -> dict[int, Beam]:
     """Measure each beam's angle from beam 0.
 
     Raises:
-        UnfitError: a silent beam, too few passes of a beam, passes that scatter, or no pulse of the index.
+        UnfitError: A beam is silent, has too few passes or scatters, or the index has no pulse.
     """
     seen = {beam: sum(len(spin.pulses.get(beam, ())) for spin in spins) for beam in range(beams)}
     silent = [str(beam) for beam, count in seen.items() if not count]
@@ -194,7 +195,7 @@ def _angles_from_anchor(spins: Sequence[Spin], anchor: int) -> dict[int, list[fl
 
 
 def drop_speeds(spins: Sequence[Spin], angles: Mapping[int, Beam]) -> list[float]:
-    """Measure the ball's speed (rev/s) as it left the track, from the last passes of all beams."""
+    """Measure the ball's speed (rev/s) at its exit from the track, from the last passes of all beams."""
     speeds = []
     for spin in spins:
         windows = [(beam, window) for beam, times in spin.pulses.items() for window in _windows(times)[-1:]]
@@ -208,7 +209,7 @@ def drop_speeds(spins: Sequence[Spin], angles: Mapping[int, Beam]) -> list[float
 
 
 def _speed_at(spin: Spin, beam: int, last: Window, angles: Mapping[int, Beam]) -> float:
-    """Return the speed (rev/s) at the drop, from a quadratic fitted to the passes of the last two laps."""
+    """Return the speed (rev/s) at the drop, from a quadratic fit to the passes of the last two laps."""
     assert spin.drop_us is not None
     sense = 1.0 if spin.rotor == "cw" else -1.0
     rows, turns = [], []
@@ -223,13 +224,13 @@ def _speed_at(spin: Spin, beam: int, last: Window, angles: Mapping[int, Beam]) -
 
 
 def index_angle(readings: Sequence[AnyReading], wheel: Wheel, number: str) -> tuple[float, float, int]:
-    """Measure the angle of the rotor's mark when the index fires, from a ball lying in a known pocket.
+    """Measure the angle of the rotor's mark at the index pulse, with a ball in a known pocket.
 
     Return the mark's angle and its scatter (degrees), and the number of readings. Only the angle between
-    index and reader can be measured, so the reader's angle is assumed to be right.
+    index and reader can be measured, so the reader's angle is assumed to be correct.
 
     Raises:
-        UnfitError: too few readings between passes of a steadily turning rotor, or readings that scatter.
+        UnfitError: There are too few readings between passes of a steadily turning rotor, or they scatter.
     """
     pocket_deg = 360.0 / len(wheel.pockets_clockwise)
     aim_deg = wheel.pocket_reader_deg + wheel.pockets_clockwise.index(number) * pocket_deg
@@ -267,10 +268,11 @@ def calibrate_wheel(
     resting: Sequence[AnyReading] = (),
     number: str | None = None,
 ) -> Calibrated:
-    """Measure beams and drop speed from spins, and the index from a ball in pocket `number`, if given.
+    """Measure beams and drop speed from spins, and the index from a ball in pocket `number` unless it is
+    None.
 
     Raises:
-        UnfitError: the readings are not sufficient; the message says why and what to do.
+        UnfitError: The readings are not sufficient; the message contains the reason and the next step.
     """
     spins = spins_in(spinning)
     angles = beam_angles(spins, len(wheel.beams_deg))

@@ -1,4 +1,4 @@
-"""The steps of a guided test for a wheel: its beams, index and pocket reader, and a smart wheel's game."""
+"""The steps of a guided wheel test: beams, index, pocket reader, and a smart wheel's game."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -11,19 +11,19 @@ from controller.rules.wheel.rotor import BORDER_FRACTION, PocketRead, Rotor, pla
 from controller.technician.steps import SensorFinding, finding, not_seen
 
 DOUBLED_US = 100_000
-"""A second pulse of the same beam within this time is a double count: the ball never runs at 10 rev/s."""
+"""Time within which a second pulse of a beam is a double count; the ball never runs at 10 rev/s."""
 NO_PULSE_S = 3.5
-"""A pause longer than this, the slowest lap of a ball on the track, means that the ball has dropped."""
+"""Duration of the slowest lap of a ball in the track; a longer pause means that the ball has dropped."""
 MIN_LAPS = 3
 MIN_INDEX_PASSES = 4
 MIN_READS = 3
 _GAP = 1.6
-"""A lap that lasts this many times as long as its neighbours counts as two, with a missed pulse between."""
+"""Ratio of a lap to its neighbours from which it counts as two laps with a missed pulse between."""
 
 
 @dataclass(slots=True)
 class SpinBall:
-    """The ball spun by hand: each beam must see it once a lap, and the drop sensor once."""
+    """The step that spins the ball by hand: each beam must report it once a lap, and the drop sensor once."""
 
     dev: str
     beams: int
@@ -44,11 +44,11 @@ class SpinBall:
         self.drops += isinstance(reading, BallDrop)
 
     def is_complete(self, quiet_s: float) -> bool:
-        """Return whether the ball has dropped, or no beam has seen it for longer than a lap."""
+        """Return whether the ball has dropped, or no beam has reported it for longer than a lap."""
         return bool(self.pulses) and (quiet_s > NO_PULSE_S or (self.drops > 0 and quiet_s > 0.5))
 
     def findings(self) -> Sequence[SensorFinding]:
-        """Return how many passes each beam saw, missed and counted twice, the beams' order, and the drop."""
+        """Return each beam's passes, misses and double counts, the beams' order, and the drop."""
         each = [sorted(p.t for p in self.pulses if p.beam == beam) for beam in range(self.beams)]
         passes = [_without_doubles(times) for times in each]
         laps = max((round(_laps(times)) for times in passes), default=0)
@@ -67,7 +67,7 @@ class SpinBall:
         return found
 
     def _order(self, passes: Sequence[Sequence[int]]) -> SensorFinding:
-        """Check that the beams follow each other in the same order on every lap."""
+        """Check that the beams report in the same order on every lap."""
         inside = sorted((t, beam) for beam, times in enumerate(passes) for t in times)
         seen = [beam for beam, times in enumerate(passes) if times]
         if len(seen) < 2:
@@ -81,7 +81,7 @@ class SpinBall:
         while len(order) < len(seen) and (following := usual.get(order[-1], -1)) not in (*order, -1):
             order.append(following)
         message = f"order {' '.join(map(str, order))}, {misplaced} of {len(inside)} pulses out of order"
-        # A missed or extra pulse breaks the order twice; its beam's own finding reports it.
+        # A missed or extra pulse breaks the order twice, and the finding of its beam reports it.
         faults = () if misplaced <= max(2, len(inside) // 5) else ("are two beams' cables swapped?",)
         return finding("ball_beam order", message, *faults, out_of_order=misplaced, pulses=len(inside))
 
@@ -95,7 +95,7 @@ def _without_doubles(times_us: Sequence[int]) -> list[int]:
 
 
 def _laps(times_us: Sequence[int]) -> float:
-    """Return the number of laps between the first and the last pulse, including laps with a missed pulse."""
+    """Return the number of laps from the first pulse to the last, including laps with a missed pulse."""
     gaps = [after - before for before, after in pairwise(times_us)]
     laps = 0.0
     for number, gap in enumerate(gaps):
@@ -118,7 +118,7 @@ def _beam(beam: int, passes: int, doubled: int, laps: int) -> SensorFinding:
 
 @dataclass(slots=True)
 class TurnRotor:
-    """The rotor turned by hand: its index passes must be evenly spaced and in one direction."""
+    """The step that turns the rotor by hand: its index passes must be evenly spaced and in one direction."""
 
     dev: str
     sensor: str = "rotor_index"
@@ -132,12 +132,12 @@ class TurnRotor:
             self.passes.append(reading)
 
     def is_complete(self, quiet_s: float) -> bool:
-        """Return whether four passes were seen."""
+        """Return whether four passes were reported."""
         del quiet_s
         return len(self.passes) >= MIN_INDEX_PASSES
 
     def findings(self) -> Sequence[SensorFinding]:
-        """Return the rotor's direction and speed, and whether a pass was missed."""
+        """Return the rotor's direction and speed, and whether a pass is missing."""
         if len(self.passes) < 2:
             return [not_seen("rotor_index", f"{MIN_INDEX_PASSES} passes of the rotor's mark")]
         directions = sorted({p.direction for p in self.passes})
@@ -167,7 +167,7 @@ class TurnRotor:
 
 @dataclass(slots=True)
 class BallInPocket:
-    """The rotor turned slowly with the ball in a known pocket: the reader must find that pocket."""
+    """The step that turns the rotor with the ball in a known pocket, which the reader must report."""
 
     dev: str
     wheel: Wheel
@@ -180,16 +180,16 @@ class BallInPocket:
 
     @property
     def lamp_text(self) -> str:
-        """The word that the lamp `test` shows."""
+        """Text of the lamp `test`."""
         return f"pocket_{self.number}"
 
     @property
     def request(self) -> str:
-        """What the technician is asked to do."""
+        """Instruction for the technician."""
         return f"put the ball in pocket {self.number} and turn the rotor slowly, eight turns or more"
 
     def receive(self, reading: AnyReading) -> None:
-        """Record index passes and pocket readings; a reading's pocket is known only after the next pass."""
+        """Record index passes and pocket readings; the next pass determines a reading's pocket."""
         if reading.dev == self.dev and isinstance(reading, PocketBall):
             self.seen += 1
             self._waiting.append(reading)
@@ -205,7 +205,7 @@ class BallInPocket:
         return len(self.reads) >= MIN_READS
 
     def findings(self) -> Sequence[SensorFinding]:
-        """Return the pocket that was read, and how far from its middle the reader sees the ball."""
+        """Return the reported pocket, and the distance of the readings from its middle."""
         if not self.reads:
             if not self.seen:
                 return [not_seen("pocket_ball", f"{MIN_READS} readings of the ball in its pocket")]
@@ -241,7 +241,7 @@ class BallInPocket:
 
 @dataclass(slots=True)
 class PlayGame:
-    """One game played on a wheel that reports its own states."""
+    """The step that plays one game on a wheel that reports its states."""
 
     dev: str
     sensor: str = "wheel_status"

@@ -27,7 +27,7 @@ from drivers.sim.wheel import simulate
 from tests.processes import Forked
 
 PATIENCE_S = 300.0
-HEARD = re.compile(r"(dice|noise) +\d+ heard: softest (\d+), median \d+, loudest (\d+)")
+HEARD = re.compile(r"(dice|noise) +\d+ impacts: softest (\d+), median \d+, loudest (\d+)")
 COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 Json = dict[str, object]
 

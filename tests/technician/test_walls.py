@@ -42,16 +42,16 @@ def test_every_die_is_above_the_threshold_and_all_noise_below(
 def test_distributions_and_margins_are_reported_as_figures() -> None:
     found = calibrate_wall(AT, [200, 300, 400, 500, 600], [10, 20], [250, 40], 0.0)
     assert found.report == (
-        "dice      5 heard: softest 200, median 400, loudest 600",
-        "noise     2 heard: softest 10, median 15, loudest 20",
-        "knocks    2 heard: softest 40, median 145, loudest 250",
-        "threshold 63.2: the softest die is 3.2 times as loud, the loudest noise 3.2 times softer",
-        "1 of 2 knocks reach the threshold: only tracks distinguish them from dice",
+        "dice      5 impacts: softest 200, median 400, loudest 600",
+        "noise     2 impacts: softest 10, median 15, loudest 20",
+        "knocks    2 impacts: softest 40, median 145, loudest 250",
+        "threshold 63.2: softest die 3.2 times as high, loudest noise 3.2 times lower",
+        "1 of 2 knocks reach the threshold; only tracks distinguish them from dice",
     )
 
 
 def test_too_few_throws_give_no_threshold() -> None:
-    with pytest.raises(UnfitError, match="heard 4 throws, expected at least 5"):
+    with pytest.raises(UnfitError, match="found 4 throws, expected at least 5"):
         calibrate_wall(AT, [200, 300, 400, 500], [], [], 0.0)
 
 
