@@ -151,7 +151,7 @@ def without_found_value(says: str) -> str:
 
 
 _FREE_TEXT = frozenset({"found", "says", "who", "headline", "last_malformed", "differences"})
-"""Fields of a status with text from people, boards or libraries."""
+"""Status fields with text from people, boards or libraries."""
 
 
 def status_without_free_text(status: object) -> object:

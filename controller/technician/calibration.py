@@ -34,8 +34,8 @@ class Calibrated:
 
 MIN_POINTS = 4
 NAMES_OUTLIER_FROM = 6
-"""Minimum number of points for the identification of a bad one. After the removal of any one of five points,
-the other four match exactly."""
+"""Minimum number of points for the identification of a misplaced one. After the removal of any one of five
+points, the other four match exactly."""
 RMS_LIMIT_MM = 4.0
 """Twice the error of one track point. A larger error means that at least one die was not at its named
 place."""

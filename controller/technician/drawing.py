@@ -169,7 +169,7 @@ class _Box(NamedTuple):
 
 
 class Labels:
-    """Writer of labels in the free space of an area."""
+    """Labels in the free space of an area of a drawing."""
 
     def __init__(self, drawing: Drawing, upper_left: Spot, lower_right: Spot) -> None:
         """Keep all labels inside this area."""

@@ -18,7 +18,7 @@ from controller.technician.steps import (
 from controller.technician.wheel_steps import BallInPocket, PlayGame, SpinBall, TurnRotor
 
 MIN_CONFIDENCE = 0.6
-"""Minimum confidence in a face, unless the rule set has a limit."""
+"""Minimum confidence in a face under a rule set without a limit."""
 _CAMERA = (
     "clean its lens and light, remove anything that hides the felt; then tablectl calibrate camera {device}"
 )

@@ -66,7 +66,7 @@ class Step(Protocol):
 
 
 def finding(sensor: str, message: str, *faults: str, **figures: Figure) -> SensorFinding:
-    """Return a finding, which fails if there are faults; `message` continues with the faults."""
+    """Return a finding. The finding fails if there are faults, which are appended to `message`."""
     status: Status = "fail" if faults else "pass"
     return SensorFinding(sensor=sensor, status=status, says="; ".join((message, *faults)), figures=figures)
 
@@ -193,7 +193,7 @@ class DrawCard:
 
 @dataclass(slots=True)
 class ShowObject:
-    """The step that shows the sensor the object that it must detect."""
+    """The step in which the technician shows an object to the sensor."""
 
     dev: str
     sensor: str

@@ -37,7 +37,7 @@ KEYS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 @dataclass(frozen=True, slots=True)
 class Leg:
-    """A part of a die's track, tracked frame by frame, or bridged while the die was hidden."""
+    """A part of a die's track: seen frame by frame, or bridged while the die was hidden."""
 
     points: tuple[Point, ...]
     hidden: bool
@@ -79,7 +79,7 @@ class DrawnImpact:
     seconds: float
     dice: tuple[int, ...]
     rings: str
-    """Letter of the impact that this impact is ringing of; empty for other impacts."""
+    """Letter of the impact whose ringing this is; empty for other impacts."""
 
 
 @dataclass(frozen=True, slots=True)

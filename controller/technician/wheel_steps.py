@@ -18,7 +18,7 @@ MIN_LAPS = 3
 MIN_INDEX_PASSES = 4
 MIN_READS = 3
 _GAP = 1.6
-"""Ratio of a lap to its neighbours from which it counts as two laps with a missed pulse between."""
+"""Minimum ratio of a lap to its neighbours at which the lap counts as two, with a missed pulse in between."""
 
 
 @dataclass(slots=True)

@@ -1,7 +1,7 @@
 """Spins with failing sensors: dust, stray pulses, failed beams, silence, a second mark, or a failed reader.
 
-Each kind plays one scene at a wheel. It lists the correct outcomes that do not follow from the number of
-turns.
+Each kind plays one scene at a wheel. A kind lists the correct outcomes if the number of turns does not
+determine them.
 """
 
 from collections.abc import Mapping
@@ -72,7 +72,7 @@ def stray_after(croupier: Croupier) -> Spin:
 
 
 def dead_beam(croupier: Croupier) -> Spin:
-    """One beam has failed, always the same beam in a session."""
+    """The same beam has failed in all spins of a session."""
     spin = croupier.usual_spin()
     dead = int(croupier.house.wheel.pocket_reader_deg) % len(croupier.house.wheel.beams_deg)
     spin.faults.dead_beams = frozenset((dead,))
@@ -80,7 +80,7 @@ def dead_beam(croupier: Croupier) -> Spin:
 
 
 def dead_beam_dust(croupier: Croupier) -> Spin:
-    """One beam has failed, always the same beam in a session; the other beams miss pulses."""
+    """The same beam has failed in all spins of a session; the other beams miss 2 to 8 % of the pulses."""
     spin = dead_beam(croupier)
     spin.faults.missed = croupier.rng.uniform(0.02, 0.08)
     return spin
@@ -111,7 +111,7 @@ def drop_unsensed(croupier: Croupier) -> Spin:
 
 
 def silent_middle(croupier: Croupier) -> Spin:
-    """All beams are silent for half a turn to three turns of the ball in mid-run."""
+    """All beams are silent for 0.5 to 3 turns of the ball in mid-run."""
     spin = croupier.spin(croupier.rng.uniform(9.0, 22.0))
     begin = croupier.rng.uniform(1.0, spin.ball.turns - 5.0)
     spin.faults.silent_beams.append(
@@ -130,7 +130,7 @@ def silent_end(croupier: Croupier) -> Spin:
 
 
 def silent_launch(croupier: Croupier) -> Spin:
-    """The wheel is silent for 1.3 to 2.5 turns of its rotor, until some time in the ball's run."""
+    """The wheel is silent for 1.3 to 2.5 turns of its rotor; the silence ends during the ball's run."""
     spin = croupier.spin(croupier.rng.uniform(4.5, 16.0))
     turn_s = 1 / abs(spin.play.rotor.speed_at(spin.launch_s))
     ends = spin.ball.at(croupier.rng.uniform(0.3, spin.ball.turns - 0.6))
@@ -140,7 +140,7 @@ def silent_launch(croupier: Croupier) -> Spin:
 
 
 def silent_before(croupier: Croupier) -> Spin:
-    """The wheel is silent for up to 2.5 turns of its rotor, until shortly before the launch."""
+    """The wheel is silent for up to 2.5 turns of its rotor; the silence ends before the launch."""
     spin = croupier.usual_spin()
     turn_s = 1 / abs(spin.play.rotor.speed_at(spin.launch_s))
     ends = spin.launch_s - croupier.rng.uniform(0.2, 1.5) * turn_s
@@ -214,7 +214,7 @@ def index_doubled(croupier: Croupier) -> Spin:
 
 
 def second_mark(croupier: Croupier) -> Spin:
-    """A scratch on the rotor triggers the index sensor, always or in three turns of five."""
+    """A scratch on the rotor triggers the index sensor, on every turn or on 60 % of the turns."""
     spin = croupier.usual_spin()
     spin.faults.second_mark = croupier.rng.choice((0.5, croupier.rng.uniform(0.1, 0.9)))
     spin.faults.second_mark_seen = croupier.rng.choice((1.0, 1.0, 0.6))

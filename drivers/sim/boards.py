@@ -17,7 +17,7 @@ from drivers.readings import COMMON, to_texts
 from drivers.shoe.device import LID_SWITCH, ShoeEncoder, ShoeSettings
 
 MAX_KEPT = 16
-"""Number of sentences that a board keeps for repetition."""
+"""Number of sentences that a board keeps and can repeat."""
 ALIVE_US = 200_000
 FIRMWARE = "virtual-1"
 CRYSTAL_PPM = 60.0
@@ -25,9 +25,9 @@ CRYSTAL_PPM = 60.0
 
 
 class Peer(Protocol):
-    """A device on its cable.
+    """A device at the end of a cable.
 
-    Times in calls are table times. The device timestamps its readings with its clock.
+    All times are table times, but the device timestamps its readings with its clock.
     """
 
     name: str
@@ -38,11 +38,11 @@ class Peer(Protocol):
     clock: "BoardClock"
 
     def start(self, now_us: int) -> None:
-        """Start, as at power-on."""
+        """Start the device, as at power-on."""
         ...
 
     def restart(self, now_us: int) -> None:
-        """Restart with empty memory."""
+        """Restart the device, which loses its memory."""
         ...
 
     def receive(self, now_us: int, data: bytes) -> None:
@@ -115,7 +115,7 @@ class Board:
         key: str = "",
         sensors: Mapping[int, Sensor] | None = None,
     ) -> None:
-        """Create a board with the readings `reads`, or with `sensors` by channel."""
+        """Create a board that sends the kinds of reading in `reads`, or has `sensors` by channel."""
         self.name = name
         self.hung = False
         self.input_broken = False
@@ -135,7 +135,7 @@ class Board:
         self._begin(0)
 
     def start(self, now_us: int) -> None:
-        """Start, with an arbitrary clock value."""
+        """Start with an arbitrary clock value."""
         self._begin(now_us)
         self._end.start(self.clock.read(now_us))
 
@@ -178,7 +178,7 @@ class Board:
     def send_reading(
         self, now_us: int, kind: str, fields: Mapping[str, str], *, seen_us: int, channel: int = 0
     ) -> None:
-        """Send a reading without a check of its fields."""
+        """Send a reading without checking its fields."""
         clock_us, seen_clock_us = self.clock.read(now_us), self.clock.read(seen_us)
         self._end.reading(clock_us, kind, fields, channel=channel, seen_us=seen_clock_us)
 
@@ -188,7 +188,7 @@ class Board:
         return next((item for item in channels if item[1].dev == dev), next(iter(channels)))
 
     def tick(self, now_us: int) -> None:
-        """Send a heartbeat or an announcement if due."""
+        """Send a heartbeat or an announcement if one is due."""
         if not self.hung:
             self._end.tick(self.clock.read(now_us))
 
@@ -227,7 +227,7 @@ class SendOnlyDevice:
         self._next_us = 0
 
     def start(self, now_us: int) -> None:
-        """Start, as at power-on."""
+        """Start the device, as at power-on."""
         self._next_us = now_us
         self._output.clear()
         self.tick(now_us)
@@ -240,7 +240,7 @@ class SendOnlyDevice:
         """Ignore the table's bytes."""
 
     def tick(self, now_us: int) -> None:
-        """Send a keep-alive message if due."""
+        """Send a keep-alive message if one is due."""
         raise NotImplementedError
 
     def next_due_us(self) -> int | None:
@@ -265,7 +265,7 @@ class Script(SendOnlyDevice):
         self._lens = lens
 
     def start(self, now_us: int) -> None:
-        """Start, and send a keep-alive message."""
+        """Start the script, which sends a keep-alive message."""
         starts_at = self._rng.randrange(1 << 40)
         self.clock = BoardClock(now_us, starts_at, self._rng.uniform(-CRYSTAL_PPM, CRYSTAL_PPM))
         super().start(now_us)
@@ -281,13 +281,13 @@ class Script(SendOnlyDevice):
         self.print_reading(kind_of(reading), fields, seen_us=reading.t)
 
     def print_reading(self, kind: str, fields: Mapping[str, object], *, seen_us: int) -> None:
-        """Print a reading without a check of its fields."""
+        """Print a reading without checking its fields."""
         stamp = {"t": self.clock.read(seen_us)} if self._stamps else {}
         if not self.hung:
             self._output.append(json.dumps({"kind": kind, **fields, **stamp}).encode() + b"\n")
 
     def tick(self, now_us: int) -> None:
-        """Send a keep-alive message if due."""
+        """Send a keep-alive message if one is due."""
         if self.hung or now_us < self._next_us:
             return
         self._next_us = now_us + ALIVE_US
@@ -331,7 +331,7 @@ class VirtualShoe(SendOnlyDevice):
                 pass
 
     def tick(self, now_us: int) -> None:
-        """Send a keep-alive message if due."""
+        """Send a keep-alive message if one is due."""
         if not self.hung and now_us >= self._next_us:
             self._next_us = now_us + SHOE_ALIVE_US
             self._output.append(self._speaker.word("alive"))
@@ -408,12 +408,12 @@ class Cable:
 
     @property
     def name(self) -> str:
-        """Return the device's name."""
+        """Name of the device."""
         return self.peer.name
 
     @property
     def devices(self) -> tuple[str, ...]:
-        """Return the table's devices whose readings the cable carries."""
+        """The table's devices whose readings the cable carries."""
         return self.peer.devices if isinstance(self.peer, Board) else (self.name,)
 
     def pull(self) -> None:
@@ -452,12 +452,13 @@ class Cable:
 
 
 def dropping(fraction: float) -> Disturbance:
-    """Lose this fraction of the lines."""
+    """Return a disturbance that loses this fraction of the lines."""
     return lambda rng, line: [] if rng.random() < fraction else [(0, line)]
 
 
 def dropping_for_good(remainder: int) -> Disturbance:
-    """Lose all sentences of a node, and their repetitions, whose number modulo 2 is `remainder`."""
+    """Return a disturbance that loses a node's sentences, even repeated, whose number modulo 2 is
+    `remainder`."""
 
     def drop(_rng: Random, line: bytes) -> list[tuple[int, bytes]]:
         words = line.split(b" ", 3)
@@ -468,17 +469,17 @@ def dropping_for_good(remainder: int) -> Disturbance:
 
 
 def doubling(fraction: float) -> Disturbance:
-    """Deliver this fraction of the lines twice."""
+    """Return a disturbance that delivers this fraction of the lines twice."""
     return lambda rng, line: [(0, line)] * (2 if rng.random() < fraction else 1)
 
 
 def swapping(fraction: float, max_us: int) -> Disturbance:
-    """Delay this fraction of the lines; later lines may overtake them."""
+    """Return a disturbance that delays this fraction of the lines; later lines may overtake them."""
     return lambda rng, line: [(rng.randint(1, max_us) if rng.random() < fraction else 0, line)]
 
 
 def cutting(fraction: float) -> Disturbance:
-    """Cut off the end of this fraction of the lines, including the line break."""
+    """Return a disturbance that cuts off the end of this fraction of the lines, including the line break."""
 
     def cut(rng: Random, line: bytes) -> list[tuple[int, bytes]]:
         if rng.random() >= fraction or len(line) < 2:
@@ -489,7 +490,7 @@ def cutting(fraction: float) -> Disturbance:
 
 
 def damaging(fraction: float) -> Disturbance:
-    """Flip one bit in this fraction of the lines."""
+    """Return a disturbance that flips one bit in this fraction of the lines."""
 
     def damage(rng: Random, line: bytes) -> list[tuple[int, bytes]]:
         if rng.random() >= fraction:

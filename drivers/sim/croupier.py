@@ -219,8 +219,10 @@ class Croupier:
         spin.play.fall = Fall((), since_s, pocket / len(self.house.wheel.pockets_clockwise))
 
     def sensed(self, kind: str, spin: Spin) -> tuple[Feed, SpinTruth]:
-        """Return a scene's readings in order of arrival, and its ground truth; begin the next scene at its
-        end."""
+        """Return a scene's readings in order of arrival, and its ground truth.
+
+        The next scene begins where this scene ends.
+        """
         rng, play = self.rng, spin.play
         play.begin_s = self.now_s
         play.rotor.end_s = play.end_s

@@ -1,4 +1,4 @@
-"""Renders a video of two thrown dice, as seen by a camera over one end of the table.
+"""A renderer for videos of two thrown dice, as seen by a camera over one end of the table.
 
 The tests of the dice camera use the pictures. Pictures have perspective, lens distortion, a lamp, shadows,
 motion blur, translucence and noise. They show the sides of the dice, and pips can reflect the lamp. Lengths

@@ -106,7 +106,7 @@ class Game:
         return "tie", [seat for seat in self.order if seat in players and seat not in best]
 
     def may_decline(self) -> bool:
-        """Return whether the roller may decline, which needs a further roll or an earlier one."""
+        """Return whether the roller, who has a further roll or has already rolled, may decline this roll."""
         if not self.turns:
             return False
         player = self.turns[0]
@@ -285,7 +285,7 @@ class Simulation:
     # --- at a table with sensors ---
 
     def clear_up(self) -> None:
-        """Enter what may be needed after a device fault; the table refuses unnecessary inputs."""
+        """Enter all inputs that a device fault may have made necessary; the table refuses the others."""
         self.enter("unlock", "supervisor", reason="the table was inspected")
         self.enter("settled")
         self.enter("no_roll")
@@ -293,7 +293,8 @@ class Simulation:
         self.reopen_game()
 
     def play_single_roll(self, mix: Mapping[str, float], stage: str) -> Scene:
-        """Play one roll with a kind drawn from `mix`; begin a game first if `stage` is outside one."""
+        """Play one roll with a kind drawn from `mix`; begin a game first if none is in progress at
+        `stage`."""
         if stage == "won":
             self.reopen_game()
         if stage in ("button_draw", "won"):

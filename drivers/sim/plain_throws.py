@@ -267,7 +267,7 @@ def staggered(thrower: Thrower) -> Script:
 
 
 def slightly_staggered(thrower: Thrower) -> Script:
-    """The second die leaves the hand 52 to 148 ms after the first, for which the result carries a notice."""
+    """The second die leaves the hand 52 to 148 ms after the first. The result carries a notice."""
     late = thrower.rng.randint(52_000, 148_000)
     script = good_throw(thrower, (0, late) if thrower.rng.random() < 0.5 else (late, 0))
     script.truth = valid_truth(script, "staggered_release")

@@ -233,7 +233,7 @@ ROTOR_US = 4_000_000
 
 
 def without_pauses(play: Play, game: str) -> Play:
-    """Return a play without pauses around an attempt, for attempts that a person's input begins."""
+    """Return a play without the pauses before and after an attempt; a person's input begins each attempt."""
 
     def one(seed: int, count: int, after_fault: bool) -> Act:
         act = play(seed, count, after_fault)

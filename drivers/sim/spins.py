@@ -1,7 +1,7 @@
 """Spins with a pushed rotor, a hand, a second ball or a foreign object, and sessions of spins of one kind.
 
-Each kind plays one scene at a wheel. It lists the correct outcomes that do not follow from the number of
-turns.
+Each kind plays one scene at a wheel. A kind lists the correct outcomes if the number of turns does not
+determine them.
 """
 
 from collections.abc import Callable, Mapping

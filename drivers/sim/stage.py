@@ -26,7 +26,7 @@ from drivers.sim.faults import FaultRequestError, carry_out, parse_request
 from drivers.sim.table import VirtualTable
 
 CLOCK_FORMAT = struct.Struct("=QQqqqd")
-"""The update count twice, which shows a half-written update; the monotonic time of the update (ns); the
+"""The update count, twice, to detect a half-written update; the monotonic time of the update (ns); the
 table time at that moment (us); the limit (us); the speed.
 """
 _TRIES = 1000
@@ -225,11 +225,12 @@ FAULT_PIPE = "faults"
 """Name of the pipe for requests in the folder."""
 MAX_WAIT_US = 50_000
 MAX_UNREAD_US = 20_000
-"""Time for which a paced clock runs on with unread bytes; it then stops until they are read."""
+"""Time for which a paced clock continues while bytes are unread. After that the clock stops."""
 READER_TIMEOUT_S = 1.0
 """Time after which unread bytes are discarded; the clock no longer waits for their reader."""
 MAX_TRANSIT_S = 0.002
-"""Maximum time that bytes take through the kernel; if none are unread after that time, all have been read."""
+"""Maximum transit time of bytes through the kernel. If no bytes are unread after that time, all have been
+read."""
 _MAX_REQUEST_BYTES = 4096
 _POLL_S = 0.001
 

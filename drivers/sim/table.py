@@ -207,7 +207,7 @@ class VirtualTable:
         """Cable of each of the table's devices."""
         self.rng = rng
         self.drop_conditions: list[DropCondition] = []
-        """Conditions for dropping a reading; one is enough."""
+        """Conditions under which a reading is dropped."""
         self.unrouted_count = 0
         """Number of readings dropped because no device of the table sends their kind."""
         self.over = False

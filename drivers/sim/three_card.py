@@ -183,7 +183,7 @@ class Simulation:
     # --- a session ---
 
     def clear_up(self) -> None:
-        """Enter what may be needed after a device fault; the table refuses unnecessary inputs."""
+        """Enter all inputs that a device fault may have made necessary; the table refuses the others."""
         self.wait(3)
         self.enter("unlock", "supervisor", reason="the table was inspected")
         self.enter("settled")

@@ -182,7 +182,7 @@ def ball_out(croupier: Croupier) -> Played:
 
 
 def ball_gone(croupier: Croupier) -> Played:
-    """The ball jumps out of the wheel. The pocket reader detects no ball, and no other sensor does either."""
+    """The ball jumps out of the wheel undetected; the pocket reader reports nothing."""
     spin = _draw_valid(croupier)
     spin.play.fall = None
     spin.play.lift_s = spin.ball.end_s
@@ -194,7 +194,7 @@ def ball_gone(croupier: Croupier) -> Played:
 
 def rotor_reversed(croupier: Croupier) -> Played:
     """The dealer reverses the rotor while the ball runs."""
-    # The slowest rotor has passed the index by then, and the ball is still running.
+    # After this time the slowest rotor has passed the index, and the ball is still running.
     after_s = croupier.rng.uniform(4.5, 6.0)
     spin = croupier.spin(
         croupier.rng.uniform(10.0, 28.0),

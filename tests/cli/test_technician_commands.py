@@ -380,7 +380,7 @@ def test_a_person_skips_a_place_and_keeps_the_old_calibration(craps_for_words: L
     person.see("middle-front: lay one die")
     person.type("s")
     person.see("middle-front: not used")
-    person.see("four points always fit")
+    person.see("any four points match exactly")
     person.see("write this to ")
     person.type("no")
     code, out = person.over()

@@ -22,16 +22,16 @@ _MAX_STRAY_FRACTION, _MAX_MISSED_FRACTION = 0.3, 0.45
 Dust causes one pulse in five. With many more stray pulses, some chain would always match."""
 _MAX_COST, _MAX_COST_PER_PULSE = 1.5, 0.35
 """Maximum cost of the cheapest story (one possible explanation of the pulses), in pulses that are not the
-ball's: a fixed part, and a part per pulse. A story that costs more explains nothing. Dust costs a fifth to a
-fourth of a pulse each time, clean pulses a hundredth."""
+ball's: a fixed part, and a part per pulse. A story that costs more explains nothing. Dust costs 0.2 to 0.25 a
+pulse, a clean pulse 0.01."""
 _FULL_TURN = 1.02
 """Minimum length of a stretch that counts as longer than a turn. The beams' angles are off by a degree or
 two."""
 _PRIOR_MISSES, _PRIOR_PASSES = 0.5, 5.0
 """Prior for the fraction of missed passes: one pass in ten, with little weight."""
 _SILENCE_BY_CHANCE = 0.003
-"""Probability of a silence from which the beams are assumed to have missed the ball. This happens several
-times a night on a dusty wheel."""
+"""Minimum probability of a silence at which the beams are assumed to have missed the ball. This happens
+several times a night on a dusty wheel."""
 _MIN_HAND_S = 0.8
 """Minimum duration of a silence in which a person can catch a ball and launch it again."""
 _HAND_BY_CHANCE = 0.0005
@@ -44,7 +44,8 @@ error of a twentieth."""
 _LOSS_UNCERTAINTY = 0.5
 """Uncertain fraction of the predicted loss of speed during a silence, from the differences between balls."""
 _START_BY_CHANCE = 0.01
-"""Probability of a miss at the ball's start from which the start is also sought before the missing beam."""
+"""Minimum probability that a beam missed the ball's start at which the start is also sought before that
+beam."""
 _MIN_COAST, _MAX_COAST = 0.93, 1.05
 """Bounds on the ball's distance from its last step to its exit from the track, as fractions of the predicted
 distance. The speed over one step has an error of 5 %, and the speed only decreases."""
@@ -198,7 +199,7 @@ def _end_speed(path: Sequence[Pass], story: Story) -> float:
 
 
 class _Counts:
-    """The passes of a path at working beams, and the missed ones."""
+    """The detected and the missed passes of a path at working beams."""
 
     def __init__(self, chain: Chain, story: Story, path: Sequence[Pass]) -> None:
         self._gaps = chain.gaps(story.sense)

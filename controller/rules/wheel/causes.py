@@ -76,7 +76,7 @@ class Case:
         self.at_rest_us: int | None = (
             None if trace.pockets.confirmed is None else trace.pockets.agreeing[0].reading.t
         )
-        """Time by which the ball had certainly come to rest; None without such certainty."""
+        """Time by which the ball had certainly come to rest; None if this is not certain."""
         self.launch_hidden_by = self._find_what_hid_launch()
         """Absence or fault that may have hidden the ball's launch and first turns."""
         self.max_turns = self._find_max_turns()
@@ -186,7 +186,7 @@ class Case:
         return abs(self.ball.end_speed / expected - 1.0) <= _DROP_SPEED_TOLERANCE
 
     def objects(self) -> list[ForeignObject]:
-        """Return the objects seen from `object_before_launch_s` before the first pulse on.
+        """Return the objects seen since `object_before_launch_s` before the first pulse.
 
         A ball is released some time before it reaches a beam.
         """

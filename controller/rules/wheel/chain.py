@@ -56,7 +56,7 @@ FITTING_COST = 1.6
 MISSED_COST = 0.7
 """Cost of a pass that a working beam missed. A miss is slightly more likely than a stray pulse."""
 SILENT_COST = 0.25
-"""Cost of a pass at a beam without a pulse, which may be silent."""
+"""Cost of a pass at a beam that has reported no pulse and may be silent."""
 LAUNCH_COST = 4.5
 """Cost of a further launch within the story. The cost is high because dust may hide the ball for three or
 four consecutive passes."""
@@ -85,8 +85,8 @@ margin is the only one kept."""
 _SILENT_TURNS = 2.0
 """Turns without a pulse after which a beam counts as silent; passes at the beam then cost nothing."""
 _MIN_DETECTION_FRACTION, _FEW_PULSES = 0.3, 4
-"""Fraction of the best beam's pulses below which a beam counts as silent and its pulses as stray, and number
-of the best beam's pulses above which beams are compared."""
+"""Fraction of the best beam's pulses below which a beam counts as silent and its pulses as stray. Beams are
+compared only if the best beam has more pulses than the second value."""
 _MISSED_TURNS = range(4)
 """Numbers of complete turns in which every beam may have missed the ball within one step of a chain."""
 

@@ -1,13 +1,13 @@
 """A launch whose first pulses come from beam to beam at nearly constant speed.
 
-One story is enough for such a start. A search of all stories (`chain.py`) would follow others, but would drop
-all of them at the pulse that completes the start. At that pulse, this story costs at most 0.5 and any other
-story at least 2.7.
+One story is enough for such a start. A search of all stories (`chain.py`) would follow other stories as well,
+but drop them all at the pulse that completes the start. At that pulse, this story costs at most 0.5 and any
+other story at least 2.7.
 
-A story of the other direction has three possible forms. Each step between neighbouring beams passes a working
-beam that reports no pulse (cost 0.7). Or only every second or third pulse is the ball's (cost 1 for each
-omitted pulse). Or there are only two beams, whose distances differ so much that two consecutive steps are
-faster or slower than a ball's.
+A story of the other direction has one of three forms: each step between neighbouring beams passes a working
+beam that reports no pulse (cost 0.7); only every second or third pulse is the ball's (cost 1 for each omitted
+pulse); or there are only two beams, whose distances differ so much that two consecutive steps are faster or
+slower than a ball's.
 
 A story of the same direction continues like this story after two pulses. It must therefore have omitted the
 last pulse or the one before, and passed the beam of that pulse. No such story has begun since the fifth

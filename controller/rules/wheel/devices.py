@@ -15,7 +15,7 @@ SILENT_TURNS = 2.5
 """Number of turns without a report after which a board counts as blind. The mark passes the index sensor on
 every turn."""
 LONGEST_SILENCE_US = SLOWEST_TURN_US * 3 // 2
-"""Maximum time between two passes of the mark of the slowest rotor in play, with a margin."""
+"""Maximum time, with a margin, between two passes of the slowest rotor's mark."""
 LOSSES = frozenset({"lost_edges", "missed_edge"})
 """Faults that report missing edges of an input, at the time of the fault or before it."""
 _WHEEL_KINDS = frozenset(
@@ -27,7 +27,7 @@ Sources = Mapping[str, Collection[str]]
 
 
 class Absence(msgspec.Struct, frozen=True):
-    """A period in which a device was away."""
+    """A period in which a device was absent."""
 
     dev: str
     since_us: int

@@ -89,7 +89,7 @@ _time = attrgetter("t")
 
 
 class Rotor:
-    """One wheel's rotor, followed by its index passes in time order."""
+    """One wheel's rotor, updated with each index pass in time order."""
 
     def __init__(self) -> None:
         """Start without passes."""

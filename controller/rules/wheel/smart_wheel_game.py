@@ -31,10 +31,10 @@ MAX_LAUNCH_REPORT_US = 3_000_000
 """Time after the ball is in the rim in which the wheel may still report that its launch failed
 (manufacturer's value)."""
 NUMBER_TIMEOUT_US = 90_000_000
-"""Time without a new report after which the wheel reports no number. The wheel gives up after 75 s."""
+"""Time without a new report after which the wheel is assumed to report no number. The wheel gives up after 75
+s."""
 MAX_RPM_X10 = 300
-"""Maximum plausible rotor speed. A wheel turns at 10 to 25 rpm; pocket readings at higher speeds are not
-plausible."""
+"""Maximum plausible speed of the rotor, in units of 0.1 rpm. A wheel turns at 10 to 25 rpm."""
 MAX_GAME_COUNT = 256
 """Maximum of the wheel's count of games, which continues with 0 or 1."""
 _MANY_GAMES = MAX_GAME_COUNT // 2
@@ -127,7 +127,7 @@ class SmartWheelGame:
         self.number_by: WheelStatus | None = None
         """The status that reported the number."""
         self.decided_by: Reading | None = None
-        """The reading that decided the game with any result."""
+        """The reading that decided the game."""
         self._pockets = frozenset(pockets)
         self._rules = rules
         self._before = before

@@ -14,7 +14,7 @@ Sense = Literal[1, -1]
 SENSES: tuple[Sense, Sense] = (1, -1)
 """Directions: 1 is ccw, -1 is cw."""
 _MIN_LENGTH_RATIO = 1.5
-"""Ratio of the distances between two beams from which the direction is immediately clear."""
+"""Minimum ratio of the two distances between two beams at which the direction is immediately clear."""
 
 Rows = tuple[tuple[float, ...], ...]
 """Turns from each beam to every beam, in (0, 1]. From a beam to itself it is a complete turn."""

@@ -32,7 +32,8 @@ AT_REST_AFTER_US = 8_000_000
 """Time after its drop at which a ball is at rest. The ball reaches the pockets in 0.5 to 2.5 s, and may then
 hop for one or two turns."""
 _DROP_OVERDUE_US = 500_000
-"""Delay of a drop after its predicted time at which the ball counts as dropped without a sensed drop."""
+"""Maximum delay of a drop after its predicted time. After that, the ball counts as dropped without a sensed
+drop."""
 _MAX_LAP_US = 3_000_000
 """Duration of a lap at 0.33 rev/s, a speed at which a ball has left any track."""
 _MIN_BALL_PULSES = 4
@@ -44,19 +45,19 @@ _KEPT_RUNNING_PASSES, _KEPT_RUNNING_TURNS = 3, 0.9
 """Passes and turns after a sensed drop that show that the ball had not dropped. A ball that is knocked back
 up makes one or two passes and does not complete a lap."""
 _REPEATED_DROP_PASSES = 1
-"""Number of passes between two sensed drops from which the later drop counts."""
+"""Minimum number of passes between two sensed drops for the later drop to count."""
 _RELAUNCH_SPEED_RATIO = 1.1
-"""Ratio of a ball's speed to its earlier speed above which the ball was launched again. A tilted bowl makes a
-ball only a twentieth faster, and a ball that is knocked back up after its drop is slower than before the
-drop."""
+"""Ratio of a ball's speed to its earlier speed above which the ball counts as launched again. A tilted bowl
+makes a ball only a twentieth faster, and a ball that is knocked back up after its drop is slower than before
+the drop."""
 _LAP_DISTANCE_TURNS = 1.0
 """Turns between the two laps that show a ball's loss of speed, enough for jitter not to matter."""
 _MIN_RELATIVE_LOSS, _MAX_RELATIVE_LOSS = 0.5, 1.6
 """Range of a ball's loss of speed relative to that of other balls in its wheel. Values outside this range are
 errors of measurement."""
 _LOSS_PERSISTENCE, _PERSISTENCE_REV_PER_S = 1.0, 0.6
-"""Fraction of a ball's deviation from the typical loss of speed that lasts until the drop: this fraction if
-it is measured near the drop speed, nothing at speeds higher by the second value (rev/s)."""
+"""Fraction of a ball's deviation from the typical loss of speed that lasts until the drop, if it is measured
+near the drop speed, and the excess over the drop speed (rev/s) at which the fraction reaches 0."""
 _LAP_TURNS = 0.99
 """One lap, less the possible error in the beams' angles."""
 _MAX_LAP_TURNS = 2.0
@@ -83,7 +84,7 @@ class SpinTrace:
     def __init__(
         self, wheel: Wheel, rules: SpinRules, learned: Learned, sources: Sources | None = None
     ) -> None:
-        """Start before the spin, whose first pulse may follow index passes and lost devices."""
+        """Start before the spin. Index passes and lost devices may be reported before its first pulse."""
         self.wheel = wheel
         self.rules = rules
         self.learned = learned
@@ -187,7 +188,7 @@ class SpinTrace:
         )
 
     def _choose_slowing(self, last: Pass) -> Slowing:
-        """Return the loss of speed of earlier balls or, before any ball was timed, one with a knee if this
+        """Return the loss of speed of earlier balls, or a loss with a knee if no ball was timed and this
         ball's laps show a knee."""
         if self.learned.left_s:
             return self.slowing

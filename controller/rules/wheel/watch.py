@@ -47,7 +47,8 @@ _MIN_PULSES = 3
 _MAX_FIRST_LAP_US = 2_500_000
 """Duration of a first lap at 0.4 rev/s, slower than any launch. A ball would have been detected by then."""
 _MAX_RUN_US = 30_000_000
-"""Maximum duration of a run, for a ball launched at 2.6 rev/s, faster than by most hands."""
+"""Maximum duration of a run. A ball launched at 2.6 rev/s, faster than most hands launch it, leaves the track
+within this time."""
 
 _IN_OR_OUT = (ForeignObject, BallOut)
 _JUDGED_IMMEDIATELY = (BallBeam, *_IN_OR_OUT)

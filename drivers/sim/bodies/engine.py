@@ -162,10 +162,10 @@ class _Table:
         mujoco.mj_setConst(self.model, self.data)
 
     def touches_matter(self) -> bool:
-        """Return whether contacts matter before the next pose.
+        """Return whether the contacts before the next pose must be recorded.
 
-        They do if a die may touch anything except felt, or may land where a wall's sensor detects the
-        landing.
+        This is necessary if a die may touch an object other than felt, or may land where a wall's sensor
+        detects the landing.
         """
         cast = self.cast
         if cast.length_m == ENDLESS_M or cast.chips:
@@ -181,7 +181,7 @@ class _Table:
 def thrown(kind: Kind, seed: str, *, relief_mm: float | None = None, die_mm: float = 19.0) -> Flight:
     """Draw a throw of a kind and simulate it; the same seed produces the same flight.
 
-    Raises UnsettledError if none of eight draws settles and is of this kind.
+    Raises UnsettledError if eight draws produce no settled throw of this kind.
     """
     for attempt in range(TRIES):
         cast = draw(kind, f"{seed}/{attempt}", relief_mm=relief_mm, die_mm=die_mm)

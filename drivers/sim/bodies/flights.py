@@ -157,7 +157,7 @@ _decode = msgspec.msgpack.Decoder(list[tuple[Flight, _PACKED]]).decode
 
 
 def pack(flights: Sequence[Flight]) -> bytes:
-    """Return the packed bytes of a file of flights."""
+    """Return the contents of a file of flights."""
     rows = []
     for flight in flights:
         tracks = [
@@ -174,7 +174,7 @@ def pack(flights: Sequence[Flight]) -> bytes:
 
 
 def unpack(data: bytes) -> tuple[Flight, ...]:
-    """Return the flights in the bytes of a file of flights."""
+    """Return the flights in the contents of a file of flights."""
     rows = _decode(zlib.decompress(data))
     return tuple(
         msgspec.structs.replace(flight, tracks=(_track(tracks[0]), _track(tracks[1])))
@@ -192,7 +192,7 @@ def shipped() -> Mapping[Kind, tuple[Flight, ...]]:
 
 
 def fits(table: DiceTable) -> bool:
-    """Return whether the shipped flights have the table's length, width and size of dice."""
+    """Return whether the table has the length, the width and the size of dice of the shipped flights."""
     flight = next(iter(shipped().values()))[0]
     return (
         abs(flight.length_mm - table.length_mm) < 1

@@ -1,4 +1,4 @@
-"""Converts an engine's poses and contacts to a flight."""
+"""The conversion of an engine's poses and contacts to a flight."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -65,7 +65,7 @@ class Contact:
 
 @dataclass(slots=True)
 class Recorder:
-    """Recorder of an engine's steps, which `flight` converts to a flight."""
+    """A recording of an engine's steps, which `flight` converts to a flight."""
 
     cast: Cast
     t_us: list[int] = field(default_factory=list)
@@ -102,7 +102,7 @@ class Recorder:
         )
 
     def with_wall_at(self, cast: Cast, wall_m: float) -> "Recorder":
-        """Shift this recording until `wall_m` is the right wall of the cast's table; return this recorder.
+        """Shift this recording by the distance from `wall_m` to the cast's right wall; return the recording.
 
         Raises UnsettledError if the hand is too close to a wall after the shift.
         """

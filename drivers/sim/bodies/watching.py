@@ -24,7 +24,7 @@ from drivers.sim.bodies.flights import END_WALLS, FLAT_DEG, Flight, Place, Stay
 from drivers.sim.scenes import CAMERA, Feed, Truth, Verdict, in_order_of_arrival, with_camera_lag
 
 Why = Literal["brushed", "rim", "band", "names", "leaning", "hidden", "zone_edge"]
-"""Why a review is as correct as the verdict.
+"""Reason for which a review is as correct as the verdict.
 
 `brushed`: a die touched the wall too softly for certain detection. `rim`: a die struck the top of an end
 wall. `band`: the position of a die's centre does not show whether the die touched the wall. `names`: the
@@ -78,7 +78,7 @@ class PhysicalTruth(msgspec.Struct, frozen=True, kw_only=True):
     kind: str
     t0: int
     faces: tuple[int, ...]
-    """Faces by the camera's final names of the dice."""
+    """Faces in the order of the camera's final names."""
     verdict: Literal["valid", "no_roll"]
     reasons: tuple[str, ...]
     hits: tuple[tuple[float, ...], tuple[float, ...]]
@@ -166,7 +166,7 @@ class Watch:
             optional_causes += ["on_bank", "in_cup"]
         reasons = truth.reasons
         if IN_DOUBT_AT_THE_WALL & {*truth.why} and {*reasons} - {"no_wall_hit"}:
-            # The throw is void for a different reason, so a miss that nobody could see is optional.
+            # The throw is void for a different reason, so the reason no_wall_hit is optional.
             reasons = tuple(code for code in reasons if code != "no_wall_hit")
         may_add = tuple(code for code in optional_causes if code not in reasons)
         return Truth(
@@ -240,8 +240,7 @@ class Watch:
             yield "hidden"
 
     def _possible_verdicts(self) -> set[bool]:
-        """Return the possible answers to "both dice have struck", given possible swaps of the dice's
-        names."""
+        """Return the possible values of "both dice have struck" under swaps of the dice's names."""
         moments = sorted(self._meetings)
         touches = self.flight.strikes()
         stories = {(False, False, 0)}
