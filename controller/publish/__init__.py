@@ -1,6 +1,6 @@
-"""Publishing: outcomes go from the outbox to the settlement engine, at least once and in order per table.
+"""Publishing: the transfer of outcomes from the outbox to the settlement engine, at least once and in order.
 
-`events` is the message contract, and `players` the part of it that players may see. `pump` drains the outbox
-into a sink: `embedded` (an engine in this process) or `mqtt`. `sink` decides which outcomes the pump offers,
-and when.
+`events` defines the messages, and `players` the data that players may see. `pump` passes outcomes from the
+outbox to a sink: `embedded` (an engine in this process) or `mqtt`. `sink` decides when an outcome is passed
+on or repeated.
 """

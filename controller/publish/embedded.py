@@ -22,19 +22,18 @@ from controller.publish.wire import Signer
 
 WAIT_TIMEOUT_S = 0.5
 SETTLEMENT_FAULTS = frozenset({"settlement_failed", "settlement_refused", "settlement_unfit"})
-"""Faults of an engine in this process: at most one is active."""
+"""Faults of an engine in this process. At most one is active."""
 
 
 class Enrolment(NamedTuple):
-    """A table's data for enrolment: its public key, and whether none of its outcomes was settled before."""
+    """The data for a table's enrolment. `never_settled` is True if none of its outcomes has been settled."""
 
     public_key: bytes
     never_settled: bool
 
 
 class EngineSetup(NamedTuple):
-    """The setup of an engine in this process: its table, and the functions with which it queries the table
-    and reports to it.
+    """The setup of an engine in this process: the table's data, and functions to query and inform the table.
 
     `enrolment` needs an open journal.
     """
@@ -43,25 +42,25 @@ class EngineSetup(NamedTuple):
     rules: str
     settings: EmbeddedSettings
     folder: Path
-    """The journal's folder, which by default also holds the engine's own files."""
+    """The journal's folder, which is also the default folder of the engine's files."""
     enrolment: Callable[[], Enrolment]
     ask: Callable[[str], bool] = lambda _nonce: False
-    """Asks the table, with a nonce, whether bets are open; returns False if the table can't be asked."""
+    """Asks the table, with a nonce, whether bets are open. Returns False if the table can't be asked."""
     ask_late: Callable[[LateWagersQuery], bool] = lambda _query: False
-    """Asks the table whether a wager made with the dice out is confirmed in time; returns False if the table
-    does not lodge it."""
+    """Asks the table to have a wager made with the dice out confirmed. Returns False if the table refuses to
+    lodge the wager."""
     line_bet: Callable[[str, bool], None] = lambda _seat, _has: None
     """Reports to the table whether the shooter at a seat has the line bet."""
     pair_plus: Callable[[tuple[str, ...]], None] = lambda _without: None
     """Reports to the table which positions have an Ante and no Pair Plus."""
     ask_play: Callable[[PlayQuery], bool] = lambda _query: False
-    """Asks the table whether it accepts Play at some positions; returns False if the table can't be asked."""
+    """Asks the table whether it accepts Play at some positions. Returns False if the table can't be asked."""
     played: Callable[[int, tuple[str, ...]], None] = lambda _round, _seats: None
     """Reports to the table which positions have a Play wager in a round of bets."""
 
 
 class Blocked(Exception):
-    """Raised by an engine if a person must correct something first; `code` is a key of FAULTS."""
+    """The engine can't continue before a person has intervened. `code` is a key of FAULTS."""
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(message)
@@ -72,30 +71,30 @@ class Consumer(Protocol):
     """A settlement engine. All calls except `receive_statement` come from one thread."""
 
     def begin(self) -> None:
-        """Prepare; an engine that raises here must prepare at the next event instead."""
+        """Prepare for events. If this raises an exception, `take` must prepare instead."""
         return
 
     def take(self, event: bytes, answer: Callable[[Answer], None]) -> None:
-        """Handle an event; call `answer` once its effect is durable, now or later, from any thread.
+        """Handle an event. Call `answer` after its effect is durable, now or later, from any thread.
 
-        An event that was settled before is acknowledged again. If this raises anything, the event is offered
-        again.
+        Acknowledge an event again if it was settled before. If this raises an exception, the table offers the
+        event again.
         """
 
     def receive_statement(self, statement: OpenStatement) -> None:
-        """Handle the table's own statement that bets are open, in the core's thread; return immediately."""
+        """Handle the table's statement that bets are open. Called in the core's thread; must not block."""
         del statement
 
     def end(self) -> None:
-        """Release everything."""
+        """Release all resources."""
         return
 
 
 class EmbeddedSink:
-    """Passes events to an engine in a separate thread, so that a slow engine delays nothing else."""
+    """Passes events to an engine in a separate thread. A slow engine does not delay other threads."""
 
     def __init__(self, consumer: Consumer, alarm: Alarm) -> None:
-        """Prepare; no event is passed on before `start`."""
+        """Prepare without starting the thread; see `start`."""
         self._consumer = consumer
         self._alarm = alarm
         self._waiting: dict[str, bytes] = {}
@@ -113,7 +112,7 @@ class EmbeddedSink:
         return self._started and not self._stopping
 
     def start(self, post: Post) -> None:
-        """Begin to pass events on."""
+        """Start passing events on."""
         self._post = post
         self._started = True
         self._thread.start()
@@ -125,20 +124,20 @@ class EmbeddedSink:
             for message in messages:
                 if message.id not in self._just_acknowledged:
                     self._waiting.setdefault(message.id, message.event)
-            # The pump handles answers before it offers again: by now it has handled these, or lost them.
+            # The pump handles answers before each offer. It has now handled or lost the earlier ones.
             self._just_acknowledged.clear()
         self._wakeup.set()
 
     def send_open_statement(self, statement: OpenStatement, key: Signer) -> None:
-        """Pass the statement on unsigned: the engine is in the same process."""
+        """Pass the statement on unsigned, since the engine is in the same process."""
         del key
         self._consumer.receive_statement(statement)
 
     def send_status(self, status: TableStatus) -> None:
-        """Do nothing: an engine in this process starts and ends with the table."""
+        """Do nothing, since an engine in this process starts and ends with the table."""
 
     def show(self, board: bytes) -> None:
-        """Do nothing: displays use a broker or the control socket."""
+        """Do nothing, since displays use a broker or the control socket."""
 
     def stop(self, timeout_s: float) -> bool:
         """Stop passing events on; return False if the engine does not end in time."""
@@ -161,7 +160,7 @@ class EmbeddedSink:
         self._try(self._consumer.end)
 
     def _first(self) -> tuple[str, bytes] | None:
-        """Return the message that has waited longest; another thread may offer more, hence the lock."""
+        """Return the outcome that has waited longest, by id and event."""
         with self._lock:
             return next(iter(self._waiting.items()), None)
 
@@ -171,7 +170,7 @@ class EmbeddedSink:
             action()
         except Blocked as blocked:
             code, found = blocked.code, str(blocked)
-        except Exception as error:  # noqa: BLE001 - whatever the engine raises, the outcome is offered again
+        except Exception as error:  # noqa: BLE001 - after any exception, the outcome is offered again
             code, found = "settlement_failed", f"{type(error).__name__}: {error}"
         for other in SETTLEMENT_FAULTS - {code}:
             self._alarm.clear(other)
@@ -179,7 +178,7 @@ class EmbeddedSink:
             self._alarm.report(PublishFault(code, "settlement engine", found))
 
     def _answer(self, answer: Answer) -> None:
-        """Record the engine's answer and pass it on, under the lock so that no offer comes in between."""
+        """Record the engine's answer and post it. The lock keeps `offer` from running in between."""
         with self._lock:
             if isinstance(answer, Acknowledgement):
                 self._just_acknowledged.add(answer.id)
@@ -187,4 +186,4 @@ class EmbeddedSink:
 
 
 def _discard(_report: object) -> None:
-    """Discard a report; none is expected before `start`."""
+    """Discard a report. None is expected before `start`."""

@@ -1,8 +1,8 @@
-"""The message contract: an outcome on the wire is a CloudEvents 1.0 event in JSON, signed by its table.
+"""The messages between a table and the settlement engine.
 
-A journal row yields the same bytes each time it is sent. The engine sends answers: acknowledgements (an
-outcome has taken effect durably), requests to send outcomes again, queries, and reports on its progress and
-on bets.
+The table sends each outcome as a CloudEvents 1.0 event in JSON, signed with its key. The bytes are the same
+each time an outcome is sent. The engine sends answers: acknowledgements, requests to send outcomes again,
+queries, and reports on its progress and on bets.
 """
 
 from collections.abc import Callable
@@ -36,8 +36,8 @@ CONTENT_TYPE = "application/cloudevents+json"
 SCHEMA_VERSION = 1
 MAX_ANSWER_BYTES = 4096
 MAX_EARLIER = 12
-"""Maximum number of earlier key rotations that an engine reports to a table, 220 bytes each. A table that
-trusts none of these keys accepts the newest one only if the table's file names it."""
+"""Maximum number of earlier key rotations in an engine's report, 220 bytes each. A table that trusts none of
+these keys accepts the newest key only if the table's file names it."""
 
 Name = Annotated[str, Meta(min_length=1, max_length=200)]
 Count = Annotated[int, Meta(ge=0)]
@@ -48,10 +48,10 @@ TimeQuality = Literal["synchronized", "unsynchronized"]
 class Event(msgspec.Struct, frozen=True, kw_only=True):
     """An outcome for the settlement engine and the staff.
 
-    `id` is table/session/number and is never used twice; `sequence` is the number with leading zeros, without
-    gaps at each table. `time` is the wall time at which the journal recorded the outcome, for information
-    only; `timequality` tells whether the wall clock was synchronized. `tabletime` is the time of the
-    decision, in microseconds of the table's monotonic clock. `subject` is the attempt, round or game, such as
+    `id` is table/session/number, and is unique. `sequence` is the number with leading zeros; the numbers of a
+    table have no gaps. `time` is the wall time at which the journal recorded the outcome, for information
+    only. `timequality` is the state of the wall clock at that time. `tabletime` is the time of the decision,
+    in microseconds of the table's monotonic clock. `subject` is the attempt, round or game, such as
     `roll/12`. `chain` is the hash of the outcome's journal row; acknowledgements repeat it.
     """
 
@@ -74,21 +74,20 @@ class Event(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def seq(self) -> int:
-        """Return the outcome's number."""
+        """The outcome's number."""
         return int(self.sequence)
 
     @property
     def table(self) -> str:
-        """Return the table's name."""
+        """The table's name."""
         return self.partitionkey
 
 
 class PlayerEvent(msgspec.Struct, frozen=True, kw_only=True):
-    """The part of an outcome that players may see, without readings, measured times, covered cards and staff
-    names.
+    """An outcome for players, without readings, measured times, covered cards and staff names.
 
-    Types that are not for players leave gaps in `sequence`; a display ignores events that are not newer than
-    the one it shows.
+    `sequence` has gaps, because some types of outcome are not for players. A display must ignore an event
+    that is not newer than the event shown.
     """
 
     specversion: Literal["1.0"] = "1.0"
@@ -106,9 +105,9 @@ class PlayerEvent(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Acknowledgement(msgspec.Struct, frozen=True, kw_only=True, tag="acknowledged", tag_field="answer"):
-    """The settlement engine's statement that an outcome has taken effect, sent after its own commit.
+    """The settlement engine's acknowledgement of an outcome, sent after the engine has committed its effect.
 
-    `id` and `chain` are the event's; `by` names the engine, whose key signs this message.
+    `id` and `chain` are the event's. `by` is the engine's name.
     """
 
     id: Name
@@ -120,12 +119,12 @@ class Acknowledgement(msgspec.Struct, frozen=True, kw_only=True, tag="acknowledg
 class ResendRequest(msgspec.Struct, frozen=True, kw_only=True, tag="again", tag_field="answer"):
     """The settlement engine's request to send all outcomes from number `from_seq` on again, in order.
 
-    `table` is the table addressed. `told` is the newest of that table's outcomes that the engine knows of. A
-    request in which `told` is lower than the newest acknowledged outcome is an old copy.
+    `table` is the table addressed. `told` is the number of its newest outcome received by the engine. If
+    `told` is lower than the newest acknowledged outcome, the request is an old copy.
     """
 
     table: Name | None = None
-    """None in a request from release 0.1.0, which signs nothing."""
+    """None in a request from release 0.1.0, which does not sign messages."""
     told: Count = 0
     from_seq: Annotated[int, Meta(ge=1)]
     by: Name
@@ -133,9 +132,9 @@ class ResendRequest(msgspec.Struct, frozen=True, kw_only=True, tag="again", tag_
 
 
 class OpenQuery(msgspec.Struct, frozen=True, kw_only=True, tag="ask", tag_field="answer"):
-    """A query on behalf of a bet that has arrived: are bets open?
+    """A query whether bets are open, sent for a bet that has arrived.
 
-    `nonce` is used once; a statement that repeats it covers that bet.
+    `nonce` is used only once. A statement that repeats it covers the bet.
     """
 
     nonce: Nonce
@@ -144,10 +143,10 @@ class OpenQuery(msgspec.Struct, frozen=True, kw_only=True, tag="ask", tag_field=
 
 
 class LateWagersQuery(msgspec.Struct, frozen=True, kw_only=True, tag="ask_late", tag_field="answer"):
-    """A query on behalf of a craps wager made with the dice out: is it confirmed in time (C34-MK-1b)?
+    """A query whether a craps wager made with the dice out is confirmed in time (C34-MK-1b).
 
-    Dealer and boxperson confirm the wager by its id, `wager`; `says` describes it to them in words. `nonce`
-    is as in `ask`, `round` is the round of bets that the dice's release closed, and `digest` is the SHA-256
+    Dealer and boxperson confirm the wager by its id, `wager`; `says` describes the wager to them. `nonce` is
+    as in `ask`, `round` is the round of bets that the release of the dice closed, and `digest` is the SHA-256
     of the whole request.
     """
 
@@ -162,11 +161,10 @@ class LateWagersQuery(msgspec.Struct, frozen=True, kw_only=True, tag="ask_late",
 
 
 class PlayQuery(msgspec.Struct, frozen=True, kw_only=True, tag="ask_play", tag_field="answer"):
-    """A query on behalf of a request for Play at these positions: does the table accept it (T-DEAL-4)?
+    """A query whether the table accepts Play at the positions `seats` (T-DEAL-4).
 
-    `nonce` is as in `ask`, and `round` is the round of bets that the first card closed. Before it answers,
-    the table enters the query as the input `play_asked`, in order with the folds; from then on no player can
-    fold at `seats`.
+    `nonce` is as in `ask`, and `round` is the round of bets that the first card closed. Before the table
+    answers, it enters the query as the input `play_asked`. After this input no player can fold at `seats`.
     """
 
     table: Name
@@ -185,15 +183,14 @@ class Endorsement(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ProgressReport(msgspec.Struct, frozen=True, kw_only=True, tag="meeting", tag_field="answer"):
-    """A settlement engine's report to a table: how far it has settled the table's outcomes, and its own key.
+    """A settlement engine's report to a table: the engine's progress with the table's outcomes, and its key.
 
-    It is sent when the table connects or closes, and at intervals. `table` is the table addressed; no other
-    table accepts the report. `sequence` and `chain` are those of the newest settled outcome (`chain` is null
-    if there is none). `key` is the engine's public key in hexadecimal digits, `endorsed` is the previous
-    key's signature over it, and `earlier` are the rotations before that, newest first, so that a table that
-    was off in the meantime can verify each of them. `told` is the newest outcome that the engine knows of,
-    settled or not. A report in which `told` is lower than the newest acknowledged outcome is an old copy, and
-    is ignored.
+    The engine sends it when the table connects or closes, and at intervals. Only the table named in `table`
+    accepts it. `sequence` and `chain` are those of the newest settled outcome; `chain` is null if there is
+    none. `key` is the engine's public key in hexadecimal digits, and `endorsed` is the previous key's
+    signature over it. `earlier` lists the earlier rotations, the newest first, for a table that was off in
+    the meantime. `told` is the number of the newest outcome known to the engine, settled or not. A table
+    ignores a report whose `told` is lower than the newest acknowledged outcome, because it is an old copy.
     """
 
     table: Name
@@ -208,12 +205,12 @@ class ProgressReport(msgspec.Struct, frozen=True, kw_only=True, tag="meeting", t
 
 
 class LineBet(msgspec.Struct, frozen=True, kw_only=True, tag="line_bet", tag_field="answer"):
-    """Whether the shooter at this seat has the Pass or Don't Pass bet that the rules now require.
+    """A report whether the shooter at this seat has the Pass or Don't Pass bet that the rules now require.
 
-    The table enters the report as the input `line_bet` (C34-DICE-4, CV1-SHOOT-1); play does not wait for it.
+    The table enters the report as the input `line_bet` (C34-DICE-4, CV1-SHOOT-1). Play does not wait for it.
 
-    `session` is the table's, from its status; `sequence` and `step` are the newest settled outcome's number
-    and the wager book's step at which this was true: an older report that is sent again changes nothing.
+    `session` is the session in the table's status. `sequence` is the number of the newest settled outcome,
+    and `step` the wager book's step, at the time of the report. The table ignores older reports.
     """
 
     table: Name
@@ -227,12 +224,10 @@ class LineBet(msgspec.Struct, frozen=True, kw_only=True, tag="line_bet", tag_fie
 
 
 class PairPlus(msgspec.Struct, frozen=True, kw_only=True, tag="pair_plus", tag_field="answer"):
-    """The positions with an Ante and without Pair Plus, left to right; empty if there are none.
+    """A report of the positions with an Ante and without Pair Plus, from left to right.
 
-    The table enters the report as the input `pair_plus` (T-DEAL-2b); play does not wait for it.
-
-    `session` is the table's, from its status; `sequence` and `step` are the newest settled outcome's number
-    and the wager book's step at which this was true: an older report that is sent again changes nothing.
+    The table enters the report as the input `pair_plus` (T-DEAL-2b). Play does not wait for it. `session`,
+    `sequence` and `step` are as in `line_bet`.
     """
 
     table: Name
@@ -245,13 +240,11 @@ class PairPlus(msgspec.Struct, frozen=True, kw_only=True, tag="pair_plus", tag_f
 
 
 class PlayPlaced(msgspec.Struct, frozen=True, kw_only=True, tag="played", tag_field="answer"):
-    """The positions with a Play wager in this round of bets, left to right; none of them can be folded.
+    """A report of the positions with a Play wager in this round of bets, from left to right. They can't fold.
 
-    The table enters the report as the input `played` (T-DEAL-4). Without it, the dealer's fold of a position
-    for which Play was requested is refused for 10 s and then accepted.
-
-    `session` is the table's, from its status; `sequence` and `step` are the newest settled outcome's number
-    and the wager book's step at which this was true: an older report that is sent again changes nothing.
+    The table enters the report as the input `played` (T-DEAL-4). Without the report, the table refuses the
+    dealer's fold of a position for which Play was requested for 10 s, and then accepts it. `session`,
+    `sequence` and `step` are as in `line_bet`.
     """
 
     table: Name
@@ -278,11 +271,12 @@ Answer = (
 
 
 class TableStatus(msgspec.Struct, frozen=True, kw_only=True):
-    """A table's status, retained at the broker, which itself publishes `offline` when the table is gone.
+    """A table's status, retained at the broker.
 
-    `session` counts the starts of the table's controller, so that repeated restarts are visible. `headline`
-    is for people, `faults` are the codes of all active faults, `unacknowledged` is the number of outcomes
-    that settlement has not acknowledged, and `sequence` and `chain` are those of the newest outcome.
+    The broker publishes `offline` if the table's connection is lost. `session` counts the starts of the
+    table's controller. `headline` is for people, and `faults` are the codes of all active faults.
+    `unacknowledged` is the number of outcomes from the oldest unacknowledged one to the newest. `sequence`
+    and `chain` are those of the newest outcome.
     """
 
     table: Name
@@ -296,11 +290,11 @@ class TableStatus(msgspec.Struct, frozen=True, kw_only=True):
     sequence: int | None = None
     chain: Hash | None = None
     says_open: bool = False
-    """Whether this table publishes the statement that bets are open, which release 0.1.0 does not."""
+    """Whether this table publishes the statement that bets are open. Release 0.1.0 does not."""
 
 
 class Message(NamedTuple):
-    """A row as sent: the event's bytes, and the version for players if they may see any of it."""
+    """A journal row as sent: the event, and the version for players (None for types not for players)."""
 
     n: int
     seq: int
@@ -337,7 +331,7 @@ _read_answer: Callable[[bytes], Answer] = msgspec.json.Decoder(Answer).decode
 
 
 def build_message(row: Row, table: str, key: Signer) -> Message:
-    """Return a row's outcome as sent. Raises ValueError if the row has none or its body was pruned."""
+    """Return a row's outcome as sent. Raises ValueError if it has no outcome or its body was pruned."""
     if row.seq is None or row.body is None:
         raise ValueError(f"row {row.n} has no outcome, or its outcome was pruned")
     outcome = _read_outcome(row.body)
@@ -362,12 +356,12 @@ def build_message(row: Row, table: str, key: Signer) -> Message:
 
 
 def read_event(payload: bytes) -> Event:
-    """Decode an event. Raises Unreadable if the bytes are not one."""
+    """Decode an event. Raises Unreadable if the bytes are not an event."""
     return bounded(_read_event, payload, MAX_EVENT_BYTES)
 
 
 def signed_by(payload: bytes, key: Verifier) -> bool:
-    """Return whether these bytes are an event that this table's key signed.
+    """Return whether these bytes are an event signed by this key.
 
     The signature covers the event without its last member, which is always `signature`.
     """
@@ -375,32 +369,32 @@ def signed_by(payload: bytes, key: Verifier) -> bool:
 
 
 def read_answer(payload: bytes) -> Answer:
-    """Decode an answer. Raises Unreadable if the bytes are not one."""
+    """Decode an answer. Raises Unreadable if the bytes are not an answer."""
     return bounded(_read_answer, payload, MAX_ANSWER_BYTES)
 
 
 def read_status(payload: bytes) -> TableStatus:
-    """Decode a table's status. Raises Unreadable if the bytes are not one."""
+    """Decode a table's status. Raises Unreadable if the bytes are not a status."""
     return bounded(_read_status, payload, MAX_STATUS_BYTES)
 
 
 def answer_bytes(answer: Answer, key: Signer) -> bytes:
-    """Return an answer's bytes, signed by the settlement engine's key."""
+    """Encode an answer and sign it with the settlement engine's key."""
     return sign_message(_encode(answer), ANSWER, key)
 
 
 def answer_signed_by(payload: bytes, key: Verifier) -> bool:
-    """Return whether these bytes are an answer that this settlement engine's key signed."""
+    """Return whether these bytes are an answer signed by this key."""
     return is_signed(payload, ANSWER, key)
 
 
 def endorse(public: str, previous: Signer) -> str:
-    """Return the previous key's signature over a new public key, both in hexadecimal digits."""
+    """Sign a new public key with the previous key; both the key and the signature are in hex."""
     return previous.sign(_endorsement(public)).hex()
 
 
 def endorsed(meeting: ProgressReport, previous: Verifier) -> bool:
-    """Return whether this key endorsed the engine's reported key, directly or through intermediate keys."""
+    """Return whether this key endorsed the reported key, directly or through intermediate keys."""
     if meeting.endorsed is None:
         return False
     newest = Endorsement(key=meeting.key, endorsed=meeting.endorsed)
@@ -415,7 +409,7 @@ def endorsed(meeting: ProgressReport, previous: Verifier) -> bool:
 
 
 def is_endorsed(public: str, signature: str, previous: Verifier) -> bool:
-    """Return whether this is the previous key's signature over a new public key, both in hex."""
+    """Return whether the previous key made this signature over a new public key; both are in hex."""
     return previous.verify(_endorsement(public), bytes.fromhex(signature))
 
 
@@ -429,7 +423,7 @@ def source_of(table: str) -> str:
 
 
 def schema_id(family: Literal["outcomes", "players", "messages"], name: str) -> str:
-    """Return the name of a message's JSON Schema."""
+    """Return the URN of a message's JSON Schema."""
     return f"urn:table-controller:{family}:{name}:{SCHEMA_VERSION}"
 
 

@@ -1,4 +1,4 @@
-"""The faults of publishing: each with a stable code, its likely cause, what to do, and when it clears."""
+"""The catalogue of publishing faults: stable codes, likely causes, remedies, and when each fault clears."""
 
 from collections.abc import Mapping
 from typing import NamedTuple, Protocol
@@ -15,7 +15,7 @@ class PublishFaultKind(NamedTuple):
 
 
 class PublishFault(NamedTuple):
-    """An active fault: where, and what was found there."""
+    """An active fault: its location, and what was found there."""
 
     code: str
     where: str
@@ -23,7 +23,7 @@ class PublishFault(NamedTuple):
 
     @property
     def kind(self) -> PublishFaultKind:
-        """Return its entry in the catalogue."""
+        """The fault's entry in the catalogue."""
         return FAULTS[self.code]
 
     def __str__(self) -> str:
@@ -31,17 +31,17 @@ class PublishFault(NamedTuple):
 
 
 class Alarm(Protocol):
-    """Receives faults from any thread; both methods return immediately and may be called repeatedly."""
+    """Receives faults. Any thread may call both methods, repeatedly; they return immediately."""
 
     def report(self, fault: PublishFault) -> None:
-        """Record that this fault is active."""
+        """Set this fault active."""
 
     def clear(self, code: str) -> None:
-        """Record that the fault with this code, if active, is over."""
+        """Clear the fault with this code, if it is active."""
 
 
 _START = (
-    "start the engine (`systemctl start table-settlement`) or repair the network; for an engine in the"
+    "start the engine (`systemctl start table-settlement`) or repair the network; if the engine runs in the"
     " table's own process, see the table's other active fault, or restart the controller; all outcomes wait"
     " in the outbox"
 )
@@ -59,15 +59,16 @@ FAULTS: Mapping[str, PublishFaultKind] = {
         "more outcomes wait for the settlement engine than the table's `max_unacknowledged` allows",
         "the engine is stopped, cut off or too slow",
         _START,
-        "automatically, once no more than half of that many wait and no attempt is in progress",
+        "automatically, once at most half of `max_unacknowledged` wait and no attempt is in progress",
         locks=True,
     ),
     "settlement_missing": PublishFaultKind(
         "no settlement engine is connected to this table",
         "the table's file has no `publish:` section, and the controller is installed without a settlement"
         " engine",
-        "install it with the extra `settlement`, or set the outcomes' destination in `publish: to:`",
-        "when the controller is started with a settlement engine configured",
+        "install the controller with the extra `settlement`, or set the destination of outcomes in"
+        " `publish: to:`",
+        "when the controller starts with a settlement engine configured",
     ),
     "settlement_failed": PublishFaultKind(
         "the settlement engine in this process could not process an outcome",
@@ -77,17 +78,18 @@ FAULTS: Mapping[str, PublishFaultKind] = {
         _ANSWERED,
     ),
     "settlement_refused": PublishFaultKind(
-        "the settlement engine in this process refuses an outcome until someone has investigated",
+        "the settlement engine in this process refuses an outcome, and a person must investigate",
         "two tables with one key, a restored older journal, or an outcome that contradicts the wagers",
         "look up the code at the end of this message in docs/settlement.md; then stop the controller, run"
-        " `tablectl settlement release`, and start it again",
+        " `tablectl settlement release`, and start the controller again",
         "automatically, once the engine accepts that outcome",
     ),
     "settlement_unfit": PublishFaultKind(
         "the settlement engine in this process can't start with its current settings",
-        "its database is in use, or belongs to another table or a newer program; or its port is taken",
-        "correct the setting, or free the database or port, that the fault names; the controller tries again"
-        " at the next outcome",
+        "its database is in use, its database belongs to another table or a newer program, or its port is in"
+        " use",
+        "correct the setting that the fault names, or release the database or port; the controller tries"
+        " again at the next outcome",
         "automatically, once the engine starts",
     ),
     "settlement_absent": PublishFaultKind(
@@ -104,7 +106,8 @@ FAULTS: Mapping[str, PublishFaultKind] = {
     ),
     "broker_refused": PublishFaultKind(
         "the broker rejected this table's connection",
-        "a certificate that has expired, was revoked, or is not from the authority that the broker trusts",
+        "a certificate that has expired, was revoked, or was issued by an authority that the broker does not"
+        " trust",
         "check the broker's log; if it rejects the table's certificate, renew the certificate",
         _CONNECTED,
     ),
@@ -116,7 +119,7 @@ FAULTS: Mapping[str, PublishFaultKind] = {
     ),
     "publish_refused": PublishFaultKind(
         "the broker refused a message",
-        "the broker's access list does not let this table write to that topic, or a limit was reached",
+        "the broker's access list does not allow this table to write to the topic, or a limit was reached",
         "correct the access list or the limit at the broker; outcomes are sent again",
         "automatically, once the broker accepts such a message",
     ),
@@ -124,7 +127,7 @@ FAULTS: Mapping[str, PublishFaultKind] = {
         "another client has connected with this table's identity",
         "a copy of this table's certificate is in use elsewhere, or two controllers serve one table",
         "find the other client and stop it; if it is not yours, have the authority revoke the certificate"
-        " and issue the table a new one",
+        " and issue a new one for the table",
         "automatically, after a minute in which no other client has used the identity",
         locks=True,
     ),
@@ -136,8 +139,7 @@ FAULTS: Mapping[str, PublishFaultKind] = {
     ),
     "answer_unsigned": PublishFaultKind(
         "the settlement engine does not sign its answers",
-        "an engine of an earlier release, which accepts bets without the table's statement that bets are"
-        " open",
+        "an old release of the engine, which accepts bets without the table's statement that bets are open",
         "update the settlement engine; outcomes wait in the outbox in the meantime",
         "automatically, with the first answer that an engine signs",
         locks=True,
@@ -145,20 +147,20 @@ FAULTS: Mapping[str, PublishFaultKind] = {
     "answer_forged": PublishFaultKind(
         "an answer arrived that the settlement engine's key did not sign; it was ignored",
         "another program writes to the table's topic, or the engine has another key",
-        "find out what writes there; if the engine's key was replaced, enter the key that"
+        "find the program that writes to the topic; if the engine's key was replaced, enter the key that"
         " `tablectl settlement key` prints under `publish: mqtt: engine_key:`",
         "automatically, a minute after the last such answer",
     ),
     "settlement_ahead": PublishFaultKind(
         "the settlement engine has settled outcomes that are not in this table's journal",
-        "an older journal was restored, or another table has this one's key",
-        "restore the newest journal (docs/replacing.md); until then no outcome can be settled",
+        "an older journal was restored, or another table has this table's key",
+        "restore the newest journal (docs/replacing.md); no outcome can be settled in the meantime",
         "automatically, once the engine's reported progress agrees with the journal",
         locks=True,
     ),
     "settlement_differs": PublishFaultKind(
         "the settlement engine has settled a different outcome under one of this table's numbers",
-        "an older journal was restored and used for play, or another table has this one's key",
+        "an older journal was restored and used for play, or another table has this table's key",
         "stop play; find the second table or the restored journal, and see docs/replacing.md",
         "automatically, once the engine's reported progress agrees with the journal",
         locks=True,
@@ -166,34 +168,35 @@ FAULTS: Mapping[str, PublishFaultKind] = {
     "settlement_lost": PublishFaultKind(
         "the settlement engine no longer has outcomes that it acknowledged",
         "its database was restored from a backup",
-        "nothing: the table sends the outcomes again; if they were pruned, see `replay_impossible`",
+        "do nothing, since the table sends the outcomes again; if they were pruned, see `replay_impossible`",
         "automatically, once the engine's reported progress agrees with the journal",
     ),
     "answers_overflow": PublishFaultKind(
         "more answers arrived than could be processed",
         "an engine or another program keeps repeating answers",
-        "check what the engine sends; lost answers are requested again automatically",
+        "find the program that repeats answers; the table sends the outcomes of lost answers again",
         "automatically, once the backlog has been processed",
     ),
     "replay_impossible": PublishFaultKind(
         "settlement requested outcomes that are no longer in this journal",
         "the engine was restored from a backup older than the journal's retention",
-        "restore a newer backup of the engine; if there is none, pay what is missing by hand, then let the"
-        " engine continue after the gap: `tablectl settlement enrol --anew --first` (docs/replacing.md)",
+        "restore a newer backup of the engine; if there is none, pay the missing outcomes by hand, then make"
+        " the engine continue after the gap with `tablectl settlement enrol --anew --first`"
+        " (docs/replacing.md)",
         "automatically, with the next complete replay",
     ),
     "outbox_unreadable": PublishFaultKind(
         "the outbox can't be read",
         "the journal's disk or file is damaged",
-        "run `tablectl journal verify`, which names what is wrong; publishing continues once the outbox can"
-        " be read",
+        "run `tablectl journal verify`, which names the damage; publishing continues once the outbox can be"
+        " read",
         "automatically, once the outbox can be read",
     ),
     "sink_failed": PublishFaultKind(
         "the connection to the broker ended because of a bug",
         "a bug in the controller or in its MQTT library",
-        "send support this message and the file that `tablectl doctor --bundle FILE` writes; the"
-        " connection is restored automatically",
+        "send support this message and the file written by `tablectl doctor --bundle FILE`; the connection"
+        " is restored automatically",
         _CONNECTED,
     ),
 }

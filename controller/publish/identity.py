@@ -1,8 +1,8 @@
-"""Identities: which answers a table accepts, and whether another client uses the table's name.
+"""Identities on the broker: the authentication of answers, and the detection of a second client of this name.
 
-A table accepts answers signed by its settlement engine's key: the key in the table's file (`engine_key`), or
-else the first one that an engine reports, which is stored next to the journal with the table's signature.
-Another key is accepted if the previous one signed it (a rotation).
+A table accepts answers signed by its settlement engine's key. This is the key in the table's file
+(`engine_key`), or otherwise the first key that an engine reports. The reported key is stored next to the
+journal, signed by the table. The table accepts a new key if the previous key signed it.
 """
 
 import os
@@ -48,24 +48,24 @@ class Pin:
     """The settlement engine's public key, as pinned by this table."""
 
     def __init__(self, key: bytes | None = None, keep: Callable[[bytes, str], None] | None = None) -> None:
-        """Start with this key (32 bytes), or none yet; `keep` stores a learned key."""
+        """Start with this key (32 bytes), if given. `keep` stores a key learned from an engine."""
         self._key = None if key is None else PublicKey(key)
         self._keep = keep
 
     @property
     def key(self) -> str | None:
-        """The public key in hexadecimal digits; None until the file or an engine has provided one."""
+        """The public key in hex; None if no key is known yet."""
         return None if self._key is None else self._key.raw.hex()
 
     def recall(self, key: bytes | None) -> None:
-        """Adopt a saved key, unless the table's file names one."""
+        """Adopt a stored key, unless the table's file names a key."""
         if self._key is None and key is not None:
             self._key = PublicKey(key)
 
     def authenticate(self, payload: bytes, answer: Answer) -> Authenticity:
         """Return whether the engine signed these bytes, which decode to `answer`.
 
-        A progress report may introduce the engine's first key or an endorsed new one, which is adopted.
+        Adopt the key in a progress report if it is the first key, or if the present key endorsed it.
         """
         if answer.signature is msgspec.UNSET:
             return "forged" if self._key is not None else "unsigned"
@@ -85,7 +85,7 @@ class Pin:
 
 
 def read_pin(path: Path, key: Verifier) -> bytes | None:
-    """Return the engine's stored key; None if there is none with this table's signature."""
+    """Return the stored key of the engine; None if no key with this table's signature is stored."""
     try:
         payload = path.read_bytes()
         kept = _decode(payload)
@@ -98,7 +98,7 @@ def write_pin(path: Path, key: Signer, engine_key: bytes, by: str) -> None:
     """Store the engine's key. Raises OSError if it can't be written."""
     new = path.with_suffix(".new")
     new.unlink(missing_ok=True)
-    with new.open("xb") as file:  # never through a symbolic link, since a command may run as root
+    with new.open("xb") as file:  # "x" follows no symbolic link; the command may run as root
         file.write(sign_message(_encode(_StoredPin(key=engine_key.hex(), by=by)), PIN, key))
         file.flush()
         os.fsync(file.fileno())
@@ -112,13 +112,14 @@ class AcknowledgementCheck(NamedTuple):
     """The result of checking the rows `outbox.closed`."""
 
     signed: int
-    """Acknowledgements whose stored text is signed by the engine."""
+    """The number of acknowledgements stored with the engine's signature."""
     unsigned: int
-    """Those without stored text: from an engine in the table's own process, or of an older release."""
+    """The number of acknowledgements without a signature, from an engine in the table's own process or of an
+    older release."""
     keys: tuple[str, ...]
     """The engine's public keys in hex, in the order of their first signatures."""
     wrong: tuple[str, ...]
-    """A message for each invalid acknowledgement: its row, what was found and what was expected."""
+    """A message for each invalid acknowledgement."""
 
 
 def check_acknowledgements(rows: Iterable[Row]) -> AcknowledgementCheck:
@@ -162,14 +163,14 @@ def _check_proof(ack: Ack) -> str | None:
 
 
 PREVIOUS_RUN_US = 150_000_000
-"""For this long after the first connection, messages of this table's previous run may still arrive: a broker
-drops a dead connection after one and a half times its keep-alive."""
+"""Time after the first connection in which messages of this table's previous run may arrive. A broker drops a
+dead connection after one and a half times its keep-alive."""
 CONFLICT_CLEARS_US = 60_000_000
-"""The conflict is over once no other client has used the table's identity for this long."""
+"""Time without a second client after which the fault is cleared."""
 
 
 class DuplicateClientDetector:
-    """Detects another client with this table's name, since not every broker reports such a client."""
+    """Detects another client with this table's name. Not every broker reports such a client."""
 
     def __init__(self, alarm: Alarm, where: str) -> None:
         self._alarm = alarm
@@ -196,9 +197,9 @@ class DuplicateClientDetector:
             self._session = session if session is not None else self._session
 
     def check(self, payload: bytes, now_us: int, *, retained: bool) -> None:
-        """Report another client if a received status is not this table's.
+        """Report another client if this table did not send the received status.
 
-        A status retained at the first connection is ignored: it may be from this table's previous run.
+        Ignore a retained status at the first connection, which may be from this table's previous run.
         """
         if payload in self._own or (retained and self._connections < 2):
             return
@@ -209,7 +210,7 @@ class DuplicateClientDetector:
                 self.report(found, now_us)
 
     def _is_of_previous_run(self, status: TableStatus, now_us: int) -> bool:
-        """Return whether this is a late status from this table's previous session."""
+        """Return whether this status may be a delayed one from this table's previous run."""
         if self._session is None or self._first_us is None or now_us - self._first_us > PREVIOUS_RUN_US:
             return False
         return status.session is None or status.session < self._session
@@ -220,7 +221,7 @@ class DuplicateClientDetector:
         self._alarm.report(PublishFault("identity_taken", self._where, found))
 
     def clear_if_over(self, now_us: int) -> None:
-        """Clear the fault once no other client has been detected for `CONFLICT_CLEARS_US`."""
+        """Clear the fault if no other client has been detected for `CONFLICT_CLEARS_US`."""
         if self._since_us is not None and now_us - self._since_us > CONFLICT_CLEARS_US:
             self._since_us = None
             self._alarm.clear("identity_taken")

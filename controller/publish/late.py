@@ -1,9 +1,8 @@
-"""The table's part in wagers made with the dice out: it records them and states which were confirmed in time.
+"""The table's record of wagers made with the dice out, and its statements that wagers were confirmed in time.
 
-C34-MK-1b: between the dice leaving the hand and coming to rest, a wager is valid if dealer and boxperson
-confirm it. The table states that a wager is confirmed only if its contents and both confirmations were on the
-disk while both dice were still in motion. Nobody who made or confirmed the wager can then have known how the
-dice would come to rest.
+C34-MK-1b: while the dice are in motion, a wager is valid if dealer and boxperson confirm it. The table states
+that a wager is confirmed if its contents and both confirmations were on the disk while both dice were still
+in motion. Nobody who made or confirmed the wager could then know the result of the throw.
 """
 
 from collections.abc import Callable
@@ -16,10 +15,10 @@ from controller.publish.betting import Betting, OpenStatement
 from controller.publish.events import LateWagersQuery
 
 MAX_LODGED = 16
-"""Maximum number of wagers lodged per throw: more than a crew can confirm aloud in its two seconds."""
+"""Maximum number of wagers lodged per throw. In the two seconds of a throw a crew can't confirm more."""
 
 REQUIRED_ROWS = 3
-"""The number of journal rows that prove a wager: its contents and two confirmations."""
+"""Number of journal rows that prove a wager: its contents and two confirmations."""
 
 
 class Receipt(Protocol):
@@ -36,7 +35,7 @@ class _Lodged:
     received_us: int
     rows: list[Receipt] = field(default_factory=list)
     durable_us: int | None = None
-    """A time by which all the wager's rows were on the disk."""
+    """A time at which all the wager's rows were on the disk."""
     published: bool = False
 
     @property
@@ -46,26 +45,28 @@ class _Lodged:
 
 
 class LateWagers:
-    """The wagers of the throw in progress, and the table's statement for those confirmed in time."""
+    """The late wagers of the throw in progress. It states which of them were confirmed in time."""
 
     def __init__(self, table: str, session: str, now_us: Callable[[], int] | None = None) -> None:
-        """Serve this table; `now_us` is its monotonic clock, or None if time advances with the readings."""
+        """Make statements for this table.
+
+        `now_us` is the table's monotonic clock; without it, time advances with the readings.
+        """
         self._table = table
         self._session = session
         self._now_us = now_us
         self._lock = Lock()
         self._lodged: dict[str, _Lodged] = {}
         self._round: int | None = None
-        """The round whose dice are out; None while none are."""
+        """The round of bets whose dice are out; None while no dice are out."""
         self._data_us = 0
         self.say: Callable[[OpenStatement], None] = _discard
 
     def lodge(self, ask: LateWagersQuery, keep: Callable[[], Receipt | None]) -> bool:
-        """Accept a wager made during the throw in progress; any thread may call this.
+        """Lodge a wager made during the throw in progress. Any thread may call this.
 
-        `keep` journals the wager's contents, and returns None if the journal accepts nothing more. Return
-        False if `keep` returns None, if the wager belongs to another throw or is already lodged, or if too
-        many are lodged.
+        `keep` journals the wager's contents, and returns None if the journal is full. Return False if `keep`
+        returns None, the wager belongs to another throw or is already lodged, or too many are lodged.
         """
         with self._lock:
             fits = ask.round == self._round and ask.wager not in self._lodged
@@ -81,13 +82,16 @@ class LateWagers:
             return tuple((wager, lodged.ask.says) for wager, lodged in self._lodged.items())
 
     def add_confirmation(self, wager: str, row: Receipt) -> None:
-        """Record the row of a confirmation; only for the core's thread."""
+        """Record the row of a confirmation. Call this from the core's thread only."""
         with self._lock:
             if (lodged := self._lodged.get(wager)) is not None:
                 lodged.rows.append(row)
 
     def note(self, betting: Betting, now_us: int) -> None:
-        """Update the throw's state, and send the statement if it is due; only for the core's thread."""
+        """Update the state of the throw, and send a statement for each wager confirmed in time.
+
+        Call this from the core's thread only.
+        """
         self._data_us = now_us
         dice_out = betting.dice_out
         with self._lock:
@@ -113,7 +117,7 @@ class LateWagers:
             )
 
     def _due(self, dice_out: DiceOut) -> list[_Lodged]:
-        """Mark and return wagers that were confirmed and on the disk while the dice were in motion."""
+        """Mark and return the wagers that were confirmed and on the disk while the dice were in motion."""
         due: list[_Lodged] = []
         for wager in dice_out.confirmed:
             lodged = self._lodged.get(wager)
@@ -128,9 +132,9 @@ class LateWagers:
         return due
 
     def _clock_us(self) -> int:
-        """Return the current time, which may be later than that of the readings processed so far."""
+        """Return the current time, which may be later than the newest reading."""
         return self._data_us if self._now_us is None else self._now_us()
 
 
 def _discard(_statement: OpenStatement) -> None:
-    """Discard a statement, which has no receiver yet."""
+    """Discard a statement."""

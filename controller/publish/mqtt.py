@@ -1,8 +1,7 @@
 """The sink for a settlement engine behind an MQTT 5 broker.
 
-One thread does everything: it connects, publishes, reads, and never waits without a time limit. The broker's
-acknowledgement of a message never counts as the settlement engine's, and a message that the broker refused
-never counts as sent.
+One thread connects, publishes and reads; all its waits have a time limit. The broker's acknowledgement shows
+that the broker has a message, and does not replace the settlement engine's acknowledgement.
 """
 
 import select
@@ -54,29 +53,29 @@ from controller.publish.wire import Signer, Unreadable, topics_of
 
 WAIT_TIMEOUT_S = 0.5
 REFUSED = 0x80
-"""The lowest reason code that is a refusal."""
+"""The lowest MQTT reason code that is a refusal."""
 STEADY_US = 10_000_000
-"""After a connection that lasted this long, the delay before reconnecting is short again."""
+"""Duration of a connection after which the delay before the next reconnection is reset."""
 RETRY_S = 1.0
 MAX_RETRY_S = 60.0
 JSON = "application/json"
 ANSWER_FAULT_CLEARS_US = 60_000_000
-"""The fault clears this long after the last forged or unreadable answer."""
+"""Time after the last forged or unreadable answer at which the fault clears."""
 MAX_STATEMENTS = 32
-"""Maximum number of statements waiting for this thread; a newer one displaces the oldest."""
+"""Maximum number of statements waiting for this thread. A further statement displaces the oldest one."""
 
 _CONNECTION = frozenset({"broker_unreachable", "broker_refused", "broker_files_bad", "sink_failed"})
-"""Faults that explain why there is no connection; at most one is active."""
+"""Faults of the connection. At most one is active."""
 
 Phase = Literal["away", "connecting", "subscribing", "ready"]
 _encode = msgspec.json.Encoder().encode
 LEAVE_TIMEOUT_US = 1_000_000
-"""How long a stopping table waits for the broker to accept its last message."""
+"""Maximum time that a stopping table waits for the broker to accept its last messages."""
 LEAVE_WAIT_S = 0.05
 
 
 class MqttSink:
-    """Publishes one table's outcomes; other threads may call only the methods of `Sink` and `report_to`."""
+    """Publishes one table's outcomes. Other threads may call the methods of `Sink`, and `report_to`."""
 
     def __init__(
         self,
@@ -88,9 +87,9 @@ class MqttSink:
         random_fraction: RandomFraction,
         pin: Pin | None = None,
     ) -> None:
-        """Prepare. Raises ValueError if the table's name or the settings are not valid for MQTT.
+        """Prepare without connecting; `pin` authenticates answers.
 
-        `pin` determines whose answers are trusted.
+        Raises ValueError if the table's name or the settings are not valid for MQTT.
         """
         if settings.tls is None and settings.host not in LOCAL_HOSTS:
             raise ValueError(
@@ -132,7 +131,7 @@ class MqttSink:
         self._wake.setblocking(False)
         self._thread = Thread(target=self._run, name="mqtt", daemon=True)
         self.session_present: bool | None = None
-        """Whether the broker remembered the table's session at the last connection."""
+        """Whether the broker had a session for the table at the last connection."""
 
     # --- any thread ---
 
@@ -142,12 +141,12 @@ class MqttSink:
         return self._phase == "ready"
 
     def start(self, post: Post) -> None:
-        """Begin to connect."""
+        """Start the thread, which connects to the broker."""
         self.report_to(post)
         self._thread.start()
 
     def report_to(self, post: Post) -> None:
-        """Pass reports to `post`, without starting a thread: the caller calls `turn`."""
+        """Pass reports to `post` without starting a thread. The caller must call `turn`."""
         self._post = post
 
     def offer(self, messages: Sequence[Message]) -> None:
@@ -156,18 +155,18 @@ class MqttSink:
         self._wake_thread()
 
     def send_open_statement(self, statement: OpenStatement, key: Signer) -> None:
-        """Publish the statement immediately, or not at all, since it is useless later."""
+        """Publish the statement now, or discard it if there is no connection."""
         if self.ready:
             self._statements.append((statement, key))
             self._wake_thread()
 
     def send_status(self, status: TableStatus) -> None:
-        """Publish the table's status, now and at every connection."""
+        """Publish the table's status, now and after each connection."""
         self._status, self._status_is_new = status, True
         self._wake_thread()
 
     def show(self, board: bytes) -> None:
-        """Publish the board, now and at every connection."""
+        """Publish the table's board, now and after each connection."""
         self._board, self._board_is_new = board, True
         self._wake_thread()
 
@@ -180,7 +179,7 @@ class MqttSink:
         return not self._thread.is_alive()
 
     def _wake_thread(self) -> None:
-        # A full socket wakes the thread anyway; a closed one has no thread to wake.
+        # A full socket wakes the thread anyway. A closed socket has no thread to wake.
         with suppress(OSError):
             self._wake.send(b"\0")
 
@@ -190,14 +189,14 @@ class MqttSink:
         while not self._stopping:
             try:
                 self.turn(WAIT_TIMEOUT_S)
-            except Exception as error:  # noqa: BLE001 - the thread continues whatever the library raises
+            except Exception as error:  # noqa: BLE001 - the thread must survive bugs in the library
                 found = f"{type(error).__name__}: {error}"
                 self._alarm.report(PublishFault("sink_failed", self._where, found))
                 self._drop_link()
         self.leave()
 
     def turn(self, timeout_s: float) -> None:
-        """Wait at most `timeout_s` for something to arrive, and process it; reconnect when it is time to."""
+        """Wait at most `timeout_s` for messages and process them; reconnect if a reconnection is due."""
         if self._link is None:
             if self._now_us() >= self._phase_ends_us:
                 self._connect()
@@ -209,7 +208,7 @@ class MqttSink:
         self._follow(self._link)
 
     def leave(self) -> None:
-        """Report that the table is going offline, and end the connection."""
+        """Publish that the table is offline, and end the connection."""
         link = self._link
         if link is not None and self.ready:
             link.publish(self._status_message(self._offline("stopped")))
@@ -223,8 +222,8 @@ class MqttSink:
     def _await_answers(self, link: MqttLink) -> None:
         """Wait for the broker's answers.
 
-        Closing a link that has unread answers resets the connection. The broker would then publish the will
-        after the message that the table has stopped.
+        A close with unread answers would reset the connection. The broker would then publish the will, which
+        would replace the status `stopped`.
         """
         until_us = self._now_us() + LEAVE_TIMEOUT_US
         while link.unanswered and link.fileno() >= 0 and self._now_us() < until_us:
@@ -300,7 +299,7 @@ class MqttSink:
         self._drop_link()
 
     def _drop_link(self) -> None:
-        """Discard the connection, and with it whatever the library still holds."""
+        """Discard the connection and all messages in it."""
         if self._link is not None:
             self._link.drop()
         now_us = self._now_us()
@@ -343,7 +342,7 @@ class MqttSink:
         self._board_is_new = True
         for code in _CONNECTION:
             self._alarm.clear(code)
-        self._offered.clear()  # The pump now offers everything again, starting with the oldest.
+        self._offered.clear()  # The pump offers all unacknowledged outcomes again after `Ready`.
         self._statements.clear()
         self._post(Ready())
 
@@ -386,7 +385,7 @@ class MqttSink:
 
     def _outgoing(self, message: Message) -> Iterator[Outgoing]:
         if message.event in self._in_transit:
-            return  # The broker has not answered yet: the message is still in the connection.
+            return  # The message was published on this connection, and the broker has not answered yet.
         self._in_transit.add(message.event)
         yield self._outcome(message)
         if message.players is not None and message.seq > self._players_seq:
@@ -449,12 +448,12 @@ class MqttSink:
             self._alarm.clear("answer_unsigned")
             self._post(self._proven(payload, answer))
         elif found == "unsigned":
-            found_text = f"{type(answer).__name__} by {answer.by}; no engine has reported its key yet"
+            found_text = f"{type(answer).__name__} from {answer.by}; no engine has reported its key yet"
             self._alarm.report(PublishFault("answer_unsigned", self._topics.answer, found_text))
         else:
             self._forged += 1
             self._forged_us = self._now_us()
-            found_text = f"{type(answer).__name__} in the name of {answer.by}, {self._forged} so far"
+            found_text = f"{type(answer).__name__} with the sender {answer.by}, {self._forged} so far"
             self._alarm.report(PublishFault("answer_forged", self._topics.answer, found_text))
 
     def _proven(self, payload: bytes, answer: Answer) -> Report:
@@ -463,10 +462,10 @@ class MqttSink:
         return answer
 
     def _is_ours(self, answer: Answer) -> bool:
-        """Return whether an answer is for this table: an answer to another table may be replayed here."""
+        """Return whether an answer is for this table. Another table's answer may be replayed here."""
         match answer:
             case ResendRequest(table=None):
-                return True  # from release 0.1.0, recognized by its missing signature
+                return True  # from release 0.1.0, which does not sign
             case (
                 ResendRequest()
                 | LateWagersQuery()
@@ -496,4 +495,4 @@ class MqttSink:
 
 
 def _discard(_report: object) -> None:
-    """Discard a report; none is expected before `start`."""
+    """Discard a report. None is expected before `start`."""

@@ -1,7 +1,7 @@
-"""One connection to an MQTT 5 broker: the only module that uses paho.
+"""One connection to an MQTT 5 broker. This is the only module that uses paho.
 
-paho runs in the thread of the link's owner. Its callbacks only record the events. A link is used once and
-then discarded, along with everything that the library still holds: what must not be lost is in the outbox.
+paho runs in the thread of the link's owner, and its callbacks only record events. A link is used once. Its
+unsent messages are lost when it is discarded; outcomes are kept in the outbox.
 """
 
 import socket
@@ -20,15 +20,15 @@ from controller.model.tables import MqttSettings, TlsSettings
 
 MAX_PACKET_BYTES = 65_536
 HEAD_BYTES = 1024
-"""An upper bound on the size of a message's topic and properties."""
+"""Upper bound of the size of a message's topic and properties."""
 MAX_IN_FLIGHT = 20
-"""Maximum number of messages that the broker has not acknowledged; a broker may allow fewer."""
+"""Maximum number of messages without the broker's acknowledgement. A broker may set a lower limit."""
 NO_SUBSCRIBER = 0x10
 SESSION_TAKEN_OVER = 0x8E
 
 
 class Connected(NamedTuple):
-    """The broker's answer to the connection; `session` tells whether it remembers this client's session."""
+    """The broker's answer to the connection. `session` is True if it has a session for this client."""
 
     code: int
     reason: str
@@ -43,7 +43,7 @@ class Subscribed(NamedTuple):
 
 
 class Published(NamedTuple):
-    """The broker's answer to a message; it does not show that anyone received the message."""
+    """The broker's answer to a message. It does not show that a subscriber received the message."""
 
     mid: int
     code: int
@@ -51,7 +51,7 @@ class Published(NamedTuple):
 
 
 class Received(NamedTuple):
-    """A message from the broker; `retained` tells whether the broker had stored it."""
+    """A message from the broker. `retained` is True if the broker had stored it."""
 
     topic: str
     payload: bytes
@@ -59,7 +59,7 @@ class Received(NamedTuple):
 
 
 class ConnectionLost(NamedTuple):
-    """The connection is over; `code` is the broker's reason, or 0 if it gave none."""
+    """The end of the connection. `code` is the broker's reason code, or 0 if it sent none."""
 
     code: int
     reason: str
@@ -77,11 +77,11 @@ class Outgoing(NamedTuple):
     content_type: str | None = None
     answer_topic: str | None = None
     at_most_once: bool = False
-    """Whether to use QoS 0: a message that is useless later is neither stored nor sent again."""
+    """Whether to use QoS 0, with which a message is neither stored nor sent again."""
 
 
 def tls_context(files: TlsSettings) -> ssl.SSLContext:
-    """Return a context that trusts only this authority, presents this certificate, and requires TLS 1.3.
+    """Return a TLS 1.3 context that trusts only this authority and presents this certificate.
 
     Raises OSError (which includes ssl.SSLError) if a file can't be used.
     """
@@ -98,7 +98,7 @@ class MqttLink:
     def __init__(
         self, settings: MqttSettings, client_id: str, tls: ssl.SSLContext | None, will: Outgoing | None = None
     ) -> None:
-        """Prepare; the broker publishes `will` if the connection breaks."""
+        """Prepare without connecting. The broker publishes `will` if the connection breaks."""
         self._settings = settings
         self._events: list[LinkEvent] = []
         self._max_packet = MAX_PACKET_BYTES
@@ -125,7 +125,7 @@ class MqttLink:
         self._client = client
 
     def open(self) -> None:
-        """Connect, and resume the session that the broker has, if any. Raises OSError."""
+        """Connect, and resume the broker's session for this client if there is one. Raises OSError."""
         settings = self._settings
         properties = _no_properties(PacketTypes.CONNECT)
         properties.SessionExpiryInterval = settings.session_expiry_s
@@ -142,7 +142,7 @@ class MqttLink:
             opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
     def fileno(self) -> int:
-        """Return the file descriptor to wait on; -1 once the connection is over."""
+        """Return the file descriptor to wait on; -1 after the end of the connection."""
         opened = self._client.socket()
         return opened.fileno() if isinstance(opened, socket.socket) else -1
 
@@ -152,7 +152,7 @@ class MqttLink:
         return self._client.want_write()
 
     def turn(self) -> list[LinkEvent]:
-        """Read and write what is possible without waiting, and return the events."""
+        """Read and write without waiting; return the new events."""
         client = self._client
         if client.socket() is not None:
             client.loop_read()
@@ -169,7 +169,7 @@ class MqttLink:
         self._client.subscribe([(topic, SubscribeOptions(qos=1)) for topic in topics])
 
     def publish(self, message: Outgoing) -> int | None:
-        """Pass a message to the broker and return its number; None if it is too large or can't be sent."""
+        """Send a message and return its number; return None if it is too large or can't be sent."""
         if len(message.payload) + HEAD_BYTES > self._max_packet:
             return None
         info = self._client.publish(
@@ -187,12 +187,12 @@ class MqttLink:
 
     @property
     def room(self) -> int:
-        """How many more messages the broker accepts before it has answered those in flight."""
+        """The number of further messages that the broker accepts at present."""
         return self._max_in_flight - len(self._in_flight)
 
     @property
     def unanswered(self) -> int:
-        """How many messages the broker has not answered."""
+        """The number of messages that the broker has not answered."""
         return len(self._in_flight)
 
     def close(self) -> None:
@@ -217,7 +217,7 @@ class MqttLink:
         self._events.append(Connected(reason.value, str(reason), flags.session_present))
 
     def _apply_broker_limits(self, properties: Properties | None) -> None:
-        """Apply the broker's limits: paho does not, and a broker disconnects a client that exceeds them."""
+        """Adopt the broker's limits. paho ignores them; a broker disconnects clients that exceed them."""
         self._max_in_flight = min(getattr(properties, "ReceiveMaximum", MAX_IN_FLIGHT), MAX_IN_FLIGHT)
         self._max_packet = getattr(properties, "MaximumPacketSize", MAX_PACKET_BYTES)
 
@@ -236,7 +236,7 @@ class MqttLink:
         self, _client: Client, _data: object, mid: int, reason: ReasonCode, _properties: Properties
     ) -> None:
         if mid not in self._in_flight:
-            return  # Sent at most once: paho reports that it was sent, and the broker does not answer.
+            return  # paho also reports messages sent at most once, which the broker does not answer.
         self._in_flight.discard(mid)
         self._events.append(Published(mid, reason.value, str(reason)))
 
@@ -256,7 +256,7 @@ class MqttLink:
 
 
 class _Packed(Properties):
-    """Properties that are packed once: packing them takes paho longer than the rest of a message."""
+    """Properties packed in advance. paho needs more time for packing them than for the rest of a message."""
 
     _bytes: bytes
 

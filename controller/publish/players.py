@@ -1,10 +1,9 @@
-"""What players may see of outcomes, and the board that a display or a console starts with during a game.
+"""The outcomes for players, and the table's board, which a display or console reads when it starts.
 
-For each type of outcome, this module lists the keys that are kept; everything else is left out. Rotor and
-ball timing is never shown to players, even after bets have closed, since the rotor keeps turning until the
-next spin. Nor are sentences, notices, staff names, proofs, or the hand of a position that folded. The board
-is retained at the broker. It contains what players may see and which attempt waits for a person, but neither
-the readings nor the proposed result, so it reveals nothing early.
+For each type of outcome, this module lists the keys that players receive. Players do not receive rotor and
+ball timing, because the rotor keeps turning until the next spin. They also do not receive messages for staff,
+staff names, proofs, or the hands of positions that folded. The board is retained at the broker. It names the
+attempt that waits for a person, without its readings and its proposed result.
 """
 
 from collections.abc import Iterable, Mapping
@@ -62,11 +61,10 @@ PLAYER_KEYS: Mapping[str, tuple[str, ...]] = {
     "table.locked": (),
     "table.unlocked": (),
 }
-"""The types that players receive, and their keys. High Roller's cards are included: they lie face up
-(H-DEAL-1)."""
+"""The types of outcome that players receive, and their keys. High Roller's cards lie face up (H-DEAL-1)."""
 
 REASON_KEYS = ("code", "rule", "die")
-"""The keys of a reason that players may see: `seen` holds measurements."""
+"""The keys of a reason that players receive. `seen` contains measurements."""
 
 _decode = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 _decode_hands = msgspec.json.Decoder(dict[str, msgspec.Raw] | None).decode
@@ -76,7 +74,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 def player_data(type_: str, data: msgspec.Raw) -> bytes | None:
-    """Return the players' part of an outcome's data; None for a type that is not for players."""
+    """Return an outcome's data for players; None for a type that is not for players."""
     keys = PLAYER_KEYS.get(type_)
     if keys is None:
         return None
@@ -94,7 +92,7 @@ def player_data(type_: str, data: msgspec.Raw) -> bytes | None:
 
 
 def _without_folded_hands(hands: msgspec.Raw, folds: tuple[str, ...]) -> msgspec.Raw:
-    """Leave out hands that were not turned over: a player who folds returns the cards face down."""
+    """Remove the hands of players who folded. They return their cards face down."""
     shown = _decode_hands(hands)
     if shown is None:
         return hands
@@ -107,26 +105,26 @@ def _without_rank_of_folds(results: msgspec.Raw) -> msgspec.Raw:
 
 
 RESULTS = 10
-"""Maximum number of results on the board, as on a display."""
+"""Maximum number of results on the board."""
 LOOK_BACK = 4000
-"""Number of journal rows read at startup for the newest results; they cover more than an hour."""
+"""Number of journal rows read at startup for the newest results. They cover more than an hour."""
 Puck = Literal["off", 4, 5, 6, 8, 9, 10]
 _WORDS = ("roll", "spin", "deal")
 
 
 class BoardResult(msgspec.Struct, frozen=True, kw_only=True):
-    """The result of an attempt: `data` is what players may see of the outcome, as on the players' topic."""
+    """The result of an attempt. `data` is the outcome's data for players, as on the players' topic."""
 
     type: str
     subject: str
     sequence: int
     corrected: bool = False
-    """Whether a person's ruling replaced the first result."""
+    """Whether a person's ruling replaced an earlier result."""
     data: Raw
 
 
 class BoardReason(msgspec.Struct, frozen=True, kw_only=True):
-    """A reason as players may see it: what sensors measured is left out."""
+    """A reason without the sensors' measurements."""
 
     code: str
     rule: str | None
@@ -134,9 +132,9 @@ class BoardReason(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class BoardAwaited(msgspec.Struct, frozen=True, kw_only=True):
-    """An attempt that waits for a person: its number, what is missing, and the rulings accepted now.
+    """An attempt that waits for a person. `missing` lists the reasons, and `may` the rulings accepted now.
 
-    In the state `proposed` (`calls: confirm`) a person must accept a call, which players do not see yet.
+    In the state `proposed` (`calls: confirm`) a person must accept a call, which the board does not contain.
     """
 
     attempt: Literal["roll", "spin", "deal"]
@@ -147,10 +145,10 @@ class BoardAwaited(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TableBoard(msgspec.Struct, frozen=True, kw_only=True):
-    """What a table's board shows; `sequence` is the number of the newest outcome in it.
+    """A table's board. `sequence` is the number of the newest outcome included.
 
-    `phase`, `point` (null: off), `puck` and `shooter` are for craps. `results` are the last ten, the newest
-    first; a corrected result keeps its place. `awaited` is what waits for a person now.
+    `phase`, `point` (null: off), `puck` and `shooter` are for craps. `results` are the last ten results, the
+    newest first; a corrected result keeps its place. `awaited` is the attempt that waits for a person.
     """
 
     table: str
@@ -179,7 +177,7 @@ _encode_board = msgspec.json.Encoder().encode
 
 
 def first_board(table: str, session: str, game: str, state: State, first: First) -> TableBoard:
-    """Return a table's board in its state at startup, before any outcome is applied."""
+    """Return a table's board at startup, without any outcome."""
     board = TableBoard(
         table=table,
         session=session,
@@ -194,7 +192,7 @@ def first_board(table: str, session: str, game: str, state: State, first: First)
 
 
 def board_after(board: TableBoard, row: Row) -> TableBoard:
-    """Return the board after one more outcome's row; a row whose body was pruned changes nothing."""
+    """Return the board after an outcome's row. A row whose body was pruned changes nothing."""
     if row.seq is None or row.body is None or row.seq <= board.sequence:
         return board
     outcome = _decode_outcome(row.body)
@@ -207,7 +205,7 @@ def board_after(board: TableBoard, row: Row) -> TableBoard:
 
 
 def board_awaiting(board: TableBoard, awaited: Awaited | None) -> TableBoard:
-    """Return the board with what waits for a person now; the same board if nothing has changed."""
+    """Return the board with the attempt that waits for a person; the same board if nothing has changed."""
     shown = None
     if awaited is not None:
         shown = BoardAwaited(
@@ -221,36 +219,37 @@ def board_awaiting(board: TableBoard, awaited: Awaited | None) -> TableBoard:
 
 
 def board_bytes(board: TableBoard) -> bytes:
-    """Return a board's bytes."""
+    """Encode a board."""
     return _encode_board(board)
 
 
 class PublishedBoard:
-    """The board that a table publishes: it follows the outcomes, and what waits for a person.
+    """Keeps a table's board up to date for publishing.
 
-    Any thread may call `note` and `note_awaited`, but only the publishing thread may call `changed`.
+    Any thread may call `note` and `note_awaited`. Only the publishing thread may call `changed`.
     """
 
     def __init__(self, first: TableBoard) -> None:
-        """Start from this board, before any outcome of the journal."""
+        """Start from this board, which contains no outcome of the journal."""
         self._board = first
         self._rows: SimpleQueue[Row] = SimpleQueue()
         self._awaited: Awaited | None = None
         self._is_whole = False
 
     def note(self, rows: Iterable[Row]) -> None:
-        """Note outcomes that have become durable."""
+        """Record outcomes that have become durable."""
         for row in rows:
             self._rows.put(row)
 
     def note_awaited(self, awaited: Awaited | None) -> None:
-        """Note what waits for a person now."""
+        """Record the attempt that waits for a person, if there is one."""
         self._awaited = awaited
 
     def changed(self, reader: Outbox, last_seq: int) -> bytes | None:
-        """Return the board's bytes if it has changed. The first call applies the journal's earlier outcomes.
+        """Return the encoded board if it has changed; otherwise None.
 
-        `last_seq` is the newest outcome's number. Raises JournalFault if the journal can't be read.
+        The first call applies the journal's earlier outcomes. `last_seq` is the number of the newest outcome.
+        Raises JournalFault if the journal can't be read.
         """
         board = self._board
         if not self._is_whole:

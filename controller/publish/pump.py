@@ -1,4 +1,4 @@
-"""The pump: drains the outbox into a sink, and closes an entry only when settlement acknowledges it."""
+"""The pump. It passes outcomes from the outbox to a sink, and closes those that settlement acknowledges."""
 
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -45,30 +45,30 @@ from controller.publish.wire import Signer
 
 WAIT_TIMEOUT_S = 0.5
 MAX_REPORTS = 4096
-"""Maximum number of waiting reports; any more are lost, and their outcomes are offered again."""
+"""Maximum number of waiting reports. Further reports are lost, and their outcomes are offered again."""
 MAX_FRESH = 64
-"""Number of outcomes kept in memory; older ones are read from disk."""
+"""Number of outcomes kept in memory. Older outcomes are read from the disk."""
 UNMATCHED_EVERY_US = 1_000_000
 """Minimum interval between journaled acknowledgements that match no outcome in flight."""
 PROGRESS_FAULTS = frozenset({"settlement_ahead", "settlement_differs", "settlement_lost"})
-"""Faults for differences between engine and table; at most one is active."""
+"""Faults for differences between engine and table. At most one is active."""
 STATUS_US = 1_000_000
-"""Interval at which the status is checked for changes."""
+"""Interval between checks of the status for changes."""
 
 
 class Journal(Protocol):
-    """The part of the journal that the pump uses."""
+    """The methods of the journal that the pump uses."""
 
     def acknowledge(self, outcome_id: str, chain: str, by: str, proof: AckProof | None = None) -> object:
         """Close an outcome's entry in the outbox."""
 
 
 class _Wakeup:
-    """Wakes the pump: outcomes have become durable, or a different decision is awaited."""
+    """Wakes the pump's thread."""
 
 
 class Pump:
-    """One table's pump. Any thread may call `note_durable`, `note_awaited` and `post`, which never block."""
+    """One table's pump. Any thread may call `note_durable`, `note_awaited` and `post`; they never block."""
 
     def __init__(
         self,
@@ -94,14 +94,19 @@ class Pump:
         acknowledged_seq: int = 0,
         board: TableBoard | None = None,
     ) -> None:
-        """Prepare; nothing is read before `start`.
+        """Prepare without reading the outbox; see `start`.
 
-        `now_us` is a monotonic clock. `last_seq` is the number of the journal's newest outcome, and all
-        outcomes up to `acknowledged_seq` are acknowledged. `status` returns the table's status, to which the
-        pump adds what it knows about outcomes. `ask` receives the engine's queries about whether bets are
-        open, `ask_late` those about wagers made with the dice out, and `ask_play` those about Play.
-        `line_bet`, `pair_plus` and `played` receive the engine's reports on bets; reports for any session
-        other than `session` are ignored. `board` is the table's board before the journal's first outcome.
+        Args:
+            now_us: a monotonic clock.
+            status: returns the table's status; the pump adds the outcomes' numbers and chain hash.
+            ask: receives the engine's queries whether bets are open.
+            ask_late: receives its queries about wagers made with the dice out.
+            ask_play: receives its queries about Play.
+            line_bet, pair_plus, played: receive its reports on bets.
+            session: the table's session; reports on bets for another session are ignored.
+            last_seq: the number of the newest outcome in the journal.
+            acknowledged_seq: the number up to which all outcomes are acknowledged.
+            board: the table's board before the first outcome in the journal.
         """
         self._table = table
         self._settings = settings
@@ -143,28 +148,28 @@ class Pump:
         self._board = None if board is None else PublishedBoard(board)
         self._unmatched_due_us = 0
         self._newest_known = 0
-        """The newest outcome known to the engine when it last reported its progress."""
+        """The newest outcome known to the engine according to its last progress report."""
         self.unmatched = 0
-        """Acknowledgements that matched no outcome in flight and were not journaled."""
+        """The number of acknowledgements that matched no outcome in flight and were not journaled."""
         self.turns = 0
-        """Increases with each turn of the pump's thread."""
+        """Incremented in each turn of the pump's thread."""
 
     # --- any thread ---
 
     def note_durable(self, rows: Sequence[Row]) -> None:
-        """Record that these outcomes (at least one) are durable."""
+        """Record that these outcomes are durable. `rows` must not be empty."""
         newest = rows[-1]
         assert newest.seq is not None
         self._fresh.extend(rows)
         if self._board is not None:
             self._board.note(rows)
-        self._more = True  # first, or the pump could consider the new number acknowledged
+        self._more = True  # before `_last_seq`, or `_count` could consider the new outcome acknowledged
         if newest.seq >= self._last_seq:
             self._last_seq, self._last_chain = newest.seq, newest.link.hex()
         self.post(_Wakeup())
 
     def note_awaited(self, awaited: Awaited | None) -> None:
-        """Record the decision that a person must make now, which the board shows."""
+        """Record the decision that the board shows as awaited."""
         if self._board is not None:
             self._board.note_awaited(awaited)
         self.post(_Wakeup())
@@ -187,7 +192,7 @@ class Pump:
         self._thread.start()
 
     def stop(self, timeout_s: float) -> bool:
-        """End pump and sink; return False if one of them does not end in time."""
+        """Stop the pump and the sink; return False if either does not end in time."""
         self._stopping = True
         self.post(_Wakeup())
         ended = True
@@ -205,7 +210,7 @@ class Pump:
             self._outbox.close()
 
     def turn(self, timeout_s: float) -> None:
-        """Handle reports and offer what is due; wait at most `timeout_s` for a report."""
+        """Wait at most `timeout_s` for a report, handle all reports, and offer the outcomes that are due."""
         self.turns += 1
         self._handle_reports(self._wait_s(timeout_s))
         now_us = self._now_us()
@@ -252,7 +257,7 @@ class Pump:
             case OpenQuery() | LateWagersQuery() | PlayQuery():
                 self._answer_query(report)
             case LineBet() | PairPlus() | PlayPlaced() if report.session != self._session:
-                pass  # Sent to an earlier session: a copy, or in transit while the table restarted.
+                pass  # A copy, or a report that was in transit while the table restarted.
             case LineBet():
                 self._line_bets.put((report.seat, report.has), (report.sequence, report.step))
             case PairPlus():
@@ -284,9 +289,7 @@ class Pump:
             self._played(*play)
 
     def _acknowledge(self, ack: Acknowledgement, proof: AckProof | None) -> None:
-        """Close a waiting outcome. An acknowledgement that matches none is journaled or, if one was journaled
-        recently, only counted.
-        """
+        """Close a waiting outcome. Journal or count an acknowledgement that matches no waiting outcome."""
         now_us = self._now_us()
         is_waiting = self._window.holds(ack.id, ack.chain)
         if not is_waiting and not self._may_journal_unmatched(now_us):
@@ -295,14 +298,14 @@ class Pump:
         try:
             self._journal.acknowledge(ack.id, ack.chain, ack.by, proof)
         except JournalFault:
-            return  # The outcome stays in the window: it is sent and acknowledged again.
+            return  # The outcome stays in the window, and will be sent and acknowledged again.
         if is_waiting:
             self._window.remove(ack.id, now_us)
             self._silence.note_acknowledgement(now_us)
 
     def _may_journal_unmatched(self, now_us: int) -> bool:
-        """Return whether another unmatched acknowledgement may be journaled; the rate is limited so that the
-        journal's queue keeps room for outcomes.
+        """Return whether another unmatched acknowledgement may be journaled. The limited rate keeps space for
+        outcomes in the journal's queue.
         """
         if now_us < self._unmatched_due_us:
             return False
@@ -312,7 +315,7 @@ class Pump:
     # --- progress reports ---
 
     def _compare(self, reported: ProgressReport) -> None:
-        """Compare the engine's progress with this journal, and send outcomes that the engine lost."""
+        """Compare the engine's progress with this journal, and send the outcomes that the engine has lost."""
         try:
             if self._is_old(reported.told):
                 return
@@ -332,11 +335,11 @@ class Pump:
                 )
 
     def _is_old(self, newest_seq: int) -> bool:
-        """Return whether an engine's message is older than one received before, and so a replayed copy."""
+        """Return whether a message from an engine is older than a previous one, and therefore a copy."""
         return newest_seq < max(self._oldest_waiting() - 1, self._newest_known)
 
     def _oldest_waiting(self) -> int:
-        """Return the number of the oldest outcome that is not acknowledged, or of the next outcome."""
+        """Return the number of the oldest unacknowledged outcome, or of the next outcome if there is none."""
         oldest = next(iter(self._reader.outbox(1)), None)
         return self._last_seq + 1 if oldest is None or oldest.seq is None else oldest.seq
 
@@ -365,7 +368,7 @@ class Pump:
         self._count()
 
     def _read_ahead(self, now_us: int) -> None:
-        """Read the oldest waiting outcome while the sink is not ready, so that the backlog is known."""
+        """Read the oldest waiting outcome while the sink is not ready. The backlog is computed from it."""
         if not len(self._window):
             self._window.add(self._next(1), now_us)
         self._count()
@@ -404,11 +407,11 @@ class Pump:
         return self._from_memory(room) or self._from_disk(room)
 
     def _from_memory(self, room: int) -> list[Row]:
-        """Return outcomes that have just become durable, if they directly follow the last one read."""
+        """Return outcomes from memory if they directly follow the last outcome read."""
         rows: list[Row] = []
         following = self._read_seq + 1
         while self._fresh and len(rows) < room and not self._replay_to_n:
-            row = self._fresh.popleft()  # not [0]: the writer's thread may displace the first one at any time
+            row = self._fresh.popleft()  # not [0], since the writer's thread may displace the first row
             if row.n <= self._after_n:
                 continue
             if row.seq != following:
@@ -419,7 +422,7 @@ class Pump:
         return rows
 
     def _from_disk(self, room: int) -> list[Row]:
-        self._fresh.clear()  # These outcomes are durable, so they can be read from disk.
+        self._fresh.clear()  # These outcomes are durable and can be read from the disk.
         reader = self._reader
         rows: list[Row] = []
         if self._after_n < self._replay_to_n:
@@ -445,15 +448,13 @@ class Pump:
     # --- replay ---
 
     def _replay(self, request: ResendRequest) -> None:
-        """Go back to an outcome that settlement is missing; a request repeated within `retry_s` is
-        ignored.
-        """
+        """Go back to an outcome that the engine lacks. Ignore a request repeated within `retry_s`."""
         now_us = self._now_us()
         min_interval_us = round(self._settings.retry_s * 1e6)
         if self._replayed_us is not None and now_us - self._replayed_us < min_interval_us:
             return
         if self._after_n < self._replay_to_n:
-            return  # A replay is in progress; if each repeated request restarted it, it would never end.
+            return  # A replay is in progress. Repeated requests must not restart it.
         oldest = self._window.oldest
         if oldest is not None and oldest.seq <= request.from_seq:
             self._replayed_us = now_us

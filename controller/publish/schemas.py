@@ -1,4 +1,7 @@
-"""JSON Schemas of all messages and an AsyncAPI document: `python -m controller.publish.schemas [--check]`."""
+"""Generate the JSON Schemas of all messages and an AsyncAPI document from the message types.
+
+Run `python -m controller.publish.schemas [--check]`.
+"""
 
 import argparse
 import json
@@ -53,7 +56,7 @@ _ANSWERS = {
 
 
 def documents() -> Mapping[str, str]:
-    """Return the text of every document by its path below the folder."""
+    """Return the text of every document, by its path relative to the folder."""
     made: dict[str, Json] = {"asyncapi.json": asyncapi()}
     for type_ in OUTCOME_TYPES:
         made[_file("outcomes", type_)] = outcome_schema(type_)
@@ -68,24 +71,24 @@ def documents() -> Mapping[str, str]:
 
 
 def outcome_schema(type_: str) -> Json:
-    """Return the schema of one type of outcome as settlement and the staff receive it."""
+    """Return the schema of a type of outcome for settlement and the staff."""
     (data, envelope), components = _components(OUTCOME_TYPES[type_], Event)
     return _event_schema("outcomes", type_, envelope, data, components)
 
 
 def player_schema(type_: str) -> Json:
-    """Return the schema of one type of outcome as players receive it."""
+    """Return the schema of a type of outcome for players."""
     (_, envelope), components = _components(OUTCOME_TYPES[type_], PlayerEvent)
     name = OUTCOME_TYPES[type_].__name__
     data = _only(components.pop(name), PLAYER_KEYS[type_])
     if "Reason" in components:
         components["Reason"] = _only(components["Reason"], REASON_KEYS)
-    data["description"] = f"What players may see of {type_}."
+    data["description"] = f"The data of {type_} for players."
     return _event_schema("players", type_, envelope, data, components)
 
 
 def stale(folder: Path) -> list[Path]:
-    """List the documents that do not match the types, and other JSON files in the folder."""
+    """Return the documents that do not match the types, and the other JSON files in the folder."""
     expected = {folder / path: text for path, text in documents().items()}
     changed = [
         file
@@ -96,15 +99,15 @@ def stale(folder: Path) -> list[Path]:
 
 
 def main(arguments: list[str] | None = None, folder: Path = FOLDER) -> int:
-    """Write the documents, or with `--check` return 1 if one is stale."""
+    """Write the documents; with `--check`, only return 1 if a document is stale."""
     parser = argparse.ArgumentParser(prog="python -m controller.publish.schemas", description=__doc__)
-    parser.add_argument("--check", action="store_true", help="only check whether a document is stale")
+    parser.add_argument("--check", action="store_true", help="only check whether the documents are current")
     check = parser.parse_args(arguments).check
     changed = stale(folder)
     made = documents()
     for file in changed:
         if check:
-            message = f"{file} is stale: run `python -m controller.publish.schemas` and commit the result\n"
+            message = f"{file} is stale; run `python -m controller.publish.schemas` and commit the result\n"
             sys.stderr.write(message)
         elif (text := made.get(str(file.relative_to(folder)))) is None:
             file.unlink()
@@ -115,7 +118,7 @@ def main(arguments: list[str] | None = None, folder: Path = FOLDER) -> int:
 
 
 def asyncapi() -> Json:
-    """Return the AsyncAPI 3 document: who sends which message on which topic."""
+    """Return the AsyncAPI 3 document, which lists the messages, their topics and their senders."""
     topics = Topics(*(f"{PREFIX}/{{table}}/{word}" for word in Topics._fields))
     outcomes = {type_: _message("outcomes", type_) for type_ in OUTCOME_TYPES}
     players = {type_: _message("players", type_) for type_ in PLAYER_KEYS}
@@ -126,22 +129,21 @@ def asyncapi() -> Json:
         "info": {
             "title": "Table controller",
             "version": f"{SCHEMA_VERSION}.0.0",
-            "description": "Outcomes of dice, wheel and card tables over MQTT 5. Everything is sent with"
-            " QoS 1, except what is useless if delayed: the statement that bets are open, and the settlement"
-            " engine's queries and reports (for these, QoS 1 in the binding of `receiveAnswer` is only the"
-            " subscription's maximum). An outcome is sent again until the settlement engine itself"
-            " acknowledges it.",
+            "description": "Outcomes of dice, wheel and card tables over MQTT 5. Messages use QoS 1."
+            " The statement that bets are open and the settlement engine's queries and reports are useless"
+            " after a delay, and are sent with QoS 0. QoS 1 in the binding of `receiveAnswer` is the"
+            " subscription's maximum. An outcome is sent again until the settlement engine acknowledges it.",
         },
         "defaultContentType": CONTENT_TYPE,
         "channels": {
             "outcome": _channel(topics.outcome, "Every outcome of a table, in order.", outcomes),
-            "players": _channel(topics.players, "What players' displays may show.", players),
+            "players": _channel(topics.players, "The outcomes for players' displays.", players),
             "status": _channel(
                 topics.status, "A table's status; retained, and also sent as the table's will.", status
             ),
             "board": _channel(
                 topics.board,
-                "The state that a display needs when it starts during a game; retained.",
+                "The table's board, for a display that starts during a game; retained.",
                 {"board": _plain_message("board", TableBoard)},
             ),
             "open": _channel(
@@ -160,11 +162,11 @@ def asyncapi() -> Json:
 
 def _operations() -> Iterator[tuple[str, Json]]:
     for name, action, summary in (
-        ("outcome", "send", "The table publishes an outcome, and repeats the message until acknowledged."),
-        ("players", "send", "The table publishes what players may see of an outcome, once."),
+        ("outcome", "send", "The table publishes an outcome, repeatedly until it is acknowledged."),
+        ("players", "send", "The table publishes an outcome's data for players, once."),
         ("status", "send", "The table publishes its status whenever it changes."),
         ("board", "send", "The table publishes its board whenever it changes."),
-        ("open", "send", "The table states that bets are open, also in answer to queries."),
+        ("open", "send", "The table states that bets are open, at intervals and in answer to queries."),
         ("answer", "receive", "The table receives the settlement engine's answers, queries and reports."),
     ):
         operation: Json = {"action": action, "channel": {"$ref": f"#/channels/{name}"}, "summary": summary}
@@ -230,7 +232,7 @@ def _components(*kinds: type) -> tuple[list[Json], dict[str, Json]]:
 
 
 def _dedented(shape: Mapping[str, object]) -> Json:
-    """Remove the indentation of a description, as Python 3.13 itself does and older versions do not."""
+    """Remove the indentation of a description. Python 3.13 and later do this for docstrings."""
     description = shape.get("description")
     return {**shape, "description": cleandoc(description)} if isinstance(description, str) else dict(shape)
 
@@ -258,7 +260,7 @@ def _event_schema(
 
 
 def _with_constants_required(shape: Json) -> Json:
-    """Require the members that have a default value in the types, since they are always sent."""
+    """Require the members with a constant default value, which are always sent."""
     required = shape["required"]
     assert isinstance(required, list)
     return {**shape, "required": ["specversion", "datacontenttype", *required]}
@@ -273,7 +275,7 @@ def _document(id_: str, shape: Json, components: Mapping[str, Json]) -> Json:
 
 
 def _used(shape: object, components: Mapping[str, Json]) -> set[str]:
-    """Return the names of the components that a schema refers to, directly or through others."""
+    """Return the names of the components that a schema uses directly or indirectly."""
     found: set[str] = set()
     waiting: list[object] = [shape]
     while waiting:

@@ -1,7 +1,8 @@
-"""The sink's interface, and when messages are offered to it: a few at a time, and again after a delay.
+"""The sink's interface, and the rules for offering messages to it.
 
-`SilenceMonitor` detects that settlement has been silent for too long or is too far behind. No I/O: the time
-in microseconds, and the random numbers (0 to 1) that spread the delays, are passed in.
+The number of messages in flight is limited, and unacknowledged messages are offered again after a delay.
+`SilenceMonitor` detects that settlement has been silent for too long or is too far behind. The module does no
+I/O. Times, in microseconds, and random numbers are passed in.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -17,11 +18,11 @@ T = TypeVar("T")
 
 
 class Ready:
-    """The sink can now accept messages; those offered earlier may be lost."""
+    """The sink can now accept messages. Messages offered earlier may be lost."""
 
 
 class Acknowledged(NamedTuple):
-    """An acknowledgement, with its proof for the journal."""
+    """An acknowledgement and its proof for the journal."""
 
     ack: Acknowledgement
     proof: AckProof
@@ -29,24 +30,24 @@ class Acknowledged(NamedTuple):
 
 Report = Ready | Answer | Acknowledged
 Post = Callable[[Report], None]
-"""Accepts a report from any thread, and returns immediately."""
+"""Accepts a report from any thread, and does not block."""
 
 
 class Sink(Protocol):
-    """A connection to the settlement engine. No method blocks: slow work is done by the sink's own thread."""
+    """A connection to the settlement engine. Slow work is done in the sink's thread; only `stop` may wait."""
 
     @property
     def ready(self) -> bool:
-        """Whether messages are accepted now; those offered while the sink is not ready may be dropped."""
+        """Whether messages are accepted now. A sink that is not ready may drop messages."""
 
     def start(self, post: Post) -> None:
-        """Start; reports are passed to `post`."""
+        """Start the sink, and pass its reports to `post`."""
 
     def offer(self, messages: Sequence[Message]) -> None:
-        """Queue messages in order. Only an acknowledgement shows that they arrived."""
+        """Queue messages, in order. Only an acknowledgement shows that a message has arrived."""
 
     def send_open_statement(self, statement: OpenStatement, key: Signer) -> None:
-        """Send the signed statement that bets are open; one that can't be sent now is dropped."""
+        """Sign and send the statement that bets are open, or drop it if it can't be sent now."""
 
     def send_status(self, status: TableStatus) -> None:
         """Publish the table's status."""
@@ -55,15 +56,15 @@ class Sink(Protocol):
         """Publish the table's board, also for clients that connect later."""
 
     def stop(self, timeout_s: float) -> bool:
-        """Stop; return False if the thread did not end in time."""
+        """Stop the sink; return False if its thread does not end in time."""
 
 
 RandomFraction = Callable[[], float]
-"""Returns a random number from 0 to 1, so that tables do not all reconnect to a broker at the same time."""
+"""Returns a random number from 0 to 1. It keeps tables from reconnecting to a broker at the same time."""
 
 
 class Backoff:
-    """Delays that double up to a limit, each shortened at random by up to half."""
+    """Delays that double up to a limit. Each is shortened at random by up to half."""
 
     def __init__(self, first_s: float, max_s: float, random_fraction: RandomFraction) -> None:
         self._first_us = first_s * 1e6
@@ -78,7 +79,7 @@ class Backoff:
         return round(max_us * (0.5 + self._random_fraction() / 2))
 
     def shorten(self) -> None:
-        """Shorten the next delay, but not to the first: frequent repetition does not help a slow receiver."""
+        """Shorten the next delay, but keep it long for a slow receiver."""
         self._tries //= 2
 
     def reset(self) -> None:
@@ -87,7 +88,7 @@ class Backoff:
 
 
 class Window:
-    """The outcomes that have been offered and not acknowledged, in order."""
+    """The outcomes that have been offered and not yet acknowledged, in order."""
 
     def __init__(self, settings: PublishSettings, random_fraction: RandomFraction) -> None:
         self._size = settings.max_in_flight
@@ -101,12 +102,12 @@ class Window:
 
     @property
     def oldest(self) -> Message | None:
-        """The oldest outcome that is not acknowledged."""
+        """The oldest unacknowledged outcome."""
         return next(iter(self._waiting.values()), None)
 
     @property
     def room(self) -> int:
-        """How many more may be offered, counted from the oldest that is not acknowledged."""
+        """The number of further outcomes that may be offered, counted from the oldest unacknowledged one."""
         oldest = self.oldest
         if oldest is None:
             return self._size
@@ -114,7 +115,7 @@ class Window:
 
     @property
     def due_us(self) -> int | None:
-        """When waiting outcomes are offered again; None while none wait."""
+        """When waiting outcomes are offered again; None if there are none."""
         return self._due_us if self._waiting else None
 
     def add(self, messages: Iterable[Message], now_us: int) -> None:
@@ -131,26 +132,26 @@ class Window:
         return message is not None and message.chain == chain
 
     def remove(self, outcome_id: str, now_us: int) -> None:
-        """Remove a waiting outcome, which has been acknowledged."""
+        """Remove an acknowledged outcome."""
         del self._waiting[outcome_id]
         self._backoff.shorten()
         self._due_us = now_us + self._backoff.next_us() if self._waiting else None
 
     def due(self, now_us: int) -> tuple[Message, ...]:
-        """Return all waiting messages, in order, if it is time to offer them again."""
+        """Return all waiting messages, in order, if they are due to be offered again."""
         if self._due_us is None or now_us < self._due_us:
             return ()
         self._due_us = now_us + self._backoff.next_us()
         return tuple(self._waiting.values())
 
     def offer_again_now(self, now_us: int) -> None:
-        """Make all waiting outcomes due now, for example because the receiver has just reconnected."""
+        """Make all waiting outcomes due now, for example after a reconnection."""
         self._backoff.reset()
         if self._waiting:
             self._due_us = now_us
 
     def clear(self) -> None:
-        """Forget all messages; they are still in the outbox."""
+        """Remove all messages. They remain in the outbox."""
         self._waiting.clear()
         self._backoff.reset()
         self._due_us = None
@@ -170,27 +171,27 @@ class SilenceMonitor:
         self._received_us = now_us
 
     def silent(self, now_us: int, waiting: int) -> bool:
-        """Return whether outcomes are waiting and none has been acknowledged for too long."""
+        """Return whether outcomes are waiting and the last acknowledgement is too old."""
         if self._received_us is None or not waiting:
             self._received_us = now_us
         return now_us - self._received_us > self._max_silence_us
 
     def behind(self, waiting: int) -> bool:
-        """Return whether too many are waiting; this stays true until they are down to half of the limit."""
+        """Return whether too many outcomes are waiting. The result stays True above half of the limit."""
         if self._max_waiting is not None:
             self._behind = waiting > (self._max_waiting // 2 if self._behind else self._max_waiting)
         return self._behind
 
 
 BETS_REPORT_EVERY_US = 200_000
-"""Minimum interval between the reports on bets that are passed to the core."""
+"""Minimum interval between reports on bets that are passed to the core."""
 
 
 class NewestReport(Generic[T]):
-    """Holds the newest report until it is due, so that repetitions do not use the capacity reserved for play.
+    """Limits the rate of reports: it keeps the newest report until it is due, and drops repetitions.
 
-    A report that is older than the last one, or than the outcomes acknowledged at the start, is a replayed
-    copy and is ignored.
+    A report older than the previous one, or older than the outcomes acknowledged at the start, is a copy and
+    is ignored.
     """
 
     def __init__(self, acknowledged_seq: int) -> None:
@@ -200,12 +201,12 @@ class NewestReport(Generic[T]):
         self._due_us = 0
 
     def put(self, report: T, at: tuple[int, int]) -> None:
-        """Store a report with its position: the newest settled outcome and the step of the engine's book."""
+        """Store a report. `at` is its position: the newest settled outcome and the wager book's step."""
         if at >= self._at:
             self._received, self._at = report, at
 
     def due(self, now_us: int) -> T | None:
-        """Return the report to pass on now; None if there is none, or it has been passed on."""
+        """Return the report to pass on now; None if there is no new report or it is not due."""
         if self._received == self._passed_on or now_us < self._due_us:
             return None
         self._passed_on, self._due_us = self._received, now_us + BETS_REPORT_EVERY_US

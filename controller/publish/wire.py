@@ -1,9 +1,8 @@
 """Messages on the wire: decoding within limits, signatures, and topics.
 
-A client that may write to a topic may write anything there, and a retained message is received again at each
-connection, so an unexpected message must never stop the receiver's thread or connection. The Ed25519
-signature is always the last member of the JSON object. It covers the SHA-256 of a purpose and of the
-message's bytes without that member, so that a message of one kind can't be mistaken for one of another kind.
+A receiver must survive invalid messages, which any client with write access to a topic can send. An Ed25519
+signature is always the last member of the JSON object. It covers the SHA-256 of a purpose and of the message
+without that member. The purpose keeps messages of different kinds apart.
 
 `python -m controller.publish.wire --table NAME ... --settlement NAME [--staff NAME] [--players NAME=TABLE]`
 prints mosquitto's access list. Names are the common names of certificates (`use_identity_as_username`).
@@ -22,17 +21,17 @@ from controller.model.tables import TABLE_NAME
 
 T = TypeVar("T")
 MAX_STATUS_BYTES = 32_768
-"""Maximum size of a status in bytes; normally it has a few hundred."""
+"""Maximum size of a status in bytes. A typical status has a few hundred."""
 MAX_EVENT_BYTES = 1_048_576
-"""Maximum size of an event in bytes; an outcome with all its reasons and notices has a few thousand."""
+"""Maximum size of an event in bytes. An outcome with many reasons and notices has a few thousand."""
 
 
 class Unreadable(msgspec.DecodeError):
-    """Bytes that are not the expected message: too many, not JSON, nested too deeply, or something else."""
+    """Bytes that are not the expected message, for example because they are too long or not JSON."""
 
 
 def bounded(decode: Callable[[bytes], T], payload: bytes, max_bytes: int) -> T:
-    """Return the decoded message. Raises Unreadable, and nothing else, if the bytes are not one."""
+    """Decode a message. Raises Unreadable, and no other exception, if the bytes are not such a message."""
     if len(payload) > max_bytes:
         raise Unreadable(f"found {len(payload)} bytes, expected at most {max_bytes}")
     try:
@@ -44,7 +43,7 @@ def bounded(decode: Callable[[bytes], T], payload: bytes, max_bytes: int) -> T:
 EVENT = b"table-event\0"
 STATEMENT = b"table-word\0"
 ANSWER = b"settlement-answer\0"
-"""Purposes: a table's events, its statement that bets are open, and the settlement engine's answers."""
+"""Purposes of signatures: a table's events, its statement that bets are open, and the engine's answers."""
 
 Signature = Annotated[str, Meta(pattern="^[0-9a-f]{128}$")]
 
@@ -56,7 +55,7 @@ class Signer(Protocol):
     """A private key."""
 
     def sign(self, link: bytes) -> bytes:
-        """Sign 32 bytes; return 64."""
+        """Sign 32 bytes; return the 64 bytes of the signature."""
 
 
 class Verifier(Protocol):
@@ -67,13 +66,13 @@ class Verifier(Protocol):
 
 
 def sign_message(unsigned: bytes, purpose: bytes, key: Signer) -> bytes:
-    """Return a JSON object's bytes with its signature as the last member."""
+    """Return the bytes of a JSON object with its signature added as the last member."""
     signature = key.sign(sha256(purpose + unsigned).digest()).hex().encode()
     return unsigned[:-1] + _MEMBER % signature
 
 
 def is_signed(payload: bytes, purpose: bytes, key: Verifier) -> bool:
-    """Return whether these bytes are a message that this key signed for this purpose."""
+    """Return whether these bytes are a message signed by this key for this purpose."""
     unsigned, member = payload[:-_MEMBER_BYTES] + b"}", payload[-_MEMBER_BYTES:]
     signature = member.removeprefix(b',"signature":"').removesuffix(b'"}')
     if member != _MEMBER % signature:
@@ -89,30 +88,30 @@ PREFIX = "tables"
 
 
 class Topics(NamedTuple):
-    """One table's topics."""
+    """One table's topics. The table writes to all of them except `answer`."""
 
     outcome: str
-    """Every outcome, for the settlement engine and the staff; the table writes it."""
+    """Every outcome, for the settlement engine and the staff."""
     players: str
-    """What players may see; the table writes it."""
+    """The outcomes for players."""
     status: str
-    """The table's status, retained; written by the table, and by the broker when the table is gone."""
+    """The table's status, retained. The broker writes it when the table's connection is lost."""
     answer: str
-    """The settlement engine's answers; the engine is the only writer."""
+    """The settlement engine's answers. The engine is the only writer."""
     open: str
-    """The statement that bets are open, for the settlement engine; the table writes it."""
+    """The statement that bets are open, for the settlement engine."""
     board: str
-    """The state that a display needs when it starts during a game, retained; the table writes it."""
+    """The table's board, retained."""
 
 
 def topics_of(table: str, prefix: str = PREFIX) -> Topics:
-    """Return a table's topics. Raises ValueError if its name can't be part of one."""
+    """Return a table's topics. Raises ValueError if the table's name can't be part of a topic."""
     check_name(table)
     return Topics(*(f"{prefix}/{table}/{word}" for word in Topics._fields))
 
 
 def check_name(name: str) -> None:
-    """Raise ValueError for a name that can't serve as a topic level, a client id and a common name."""
+    """Raise ValueError if a name can't be a topic level, a client id and a common name."""
     if not TABLE_NAME.fullmatch(name):
         raise ValueError(
             f"found the name {name!r}, expected 1 to 64 letters, digits, '-', '_' and '.', which are"
@@ -128,9 +127,9 @@ def access_list(
     players: Mapping[str, str] | None = None,
     prefix: str = PREFIX,
 ) -> str:
-    """Return mosquitto's access list: only named clients have access, and no table can use another's topics.
+    """Return mosquitto's access list. Only named clients have access, and each table only to its own topics.
 
-    `players` maps players' displays to the table that each may show.
+    `players` maps each players' display to its table.
     """
     topics = Topics(*(f"{prefix}/+/{word}" for word in Topics._fields))
     rules = [(settlement, "read", topic) for topic in (topics.outcome, topics.status, topics.open)]
