@@ -47,7 +47,7 @@ class GameMachine(Protocol):
         """Handle the first reading of an attempt that does not count, because the table is not in play."""
 
     def reject_late(self, reading: AnyReading) -> bool:
-        """Handle a delayed reading from before the table was in play.
+        """Handle a delayed reading from a time when the table was not in play.
 
         Return whether it may have begun an attempt. This concerns games whose attempts begin with several
         readings.

@@ -1,4 +1,4 @@
-"""Throws of two dice, for all dice games: when each one begins, and when it is judged.
+"""Throws of two dice, from the first release to the judgement, for all dice games.
 
 The judge is in `controller.rules.dice`.
 """

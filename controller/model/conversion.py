@@ -1,4 +1,4 @@
-"""Conversion of JSON and plain values to the program's types.
+"""Conversion of JSON and other values to the program's types.
 
 A module must create its decoders (`msgspec.json.Decoder`) and converters at import, and no function may call
 `decode(..., type=)` or `convert`. msgspec 0.22 otherwise compiles a type's decoder at its first use, and

@@ -80,4 +80,4 @@ def _meaning(verdict: ThrowVerdict | SpinVerdict | DealVerdict) -> tuple[object,
 def _describe_late(late: Sequence[Reading]) -> str:
     kinds = sorted({f"{kind_of(reading)} from {reading.dev}" for reading in late})
     count = "a reading" if len(late) == 1 else f"{len(late)} readings"
-    return f"{count} came too late to count ({', '.join(kinds)})"
+    return f"{count} arrived too late to count ({', '.join(kinds)})"

@@ -1,1 +1,1 @@
-"""Configuration: reads YAML files as typed tables and rule sets, and reports all mistakes at once."""
+"""Reads the YAML configuration as typed tables and rule sets, and reports all mistakes at once."""

@@ -259,9 +259,9 @@ def _explain(document: Document, shape: Shape, errors: "list[ErrorDetails]") -> 
         elif error["type"] == "missing" and isinstance(missing, str):
             yield _missing_key(document, shape, (*path, missing))
         elif error["loc"][-1:] == ("[key]",):
-            yield document.mistake(path, f"the key '{path[-1]}'", _own_words(error))
+            yield document.mistake(path, f"the key '{path[-1]}'", _message_of(error))
         elif error["type"] == "value_error":
-            for line in _own_words(error).splitlines():
+            for line in _message_of(error).splitlines():
                 yield _own_mistake(document, path, line)
         else:
             yield _wrong_value(document, shape, path, error)
@@ -303,7 +303,7 @@ def _wrong_value(document: Document, shape: Shape, path: KeyPath, error: "ErrorD
     key = next((step for step in reversed(path) if isinstance(step, str)), "")
     expected = " or ".join(text for inner in shapes if (text := describe(inner, key)))
     if error["type"] in _KEEP_MESSAGE or not expected:
-        expected = _own_words(error)
+        expected = _message_of(error)
     return document.mistake(path, _found(value), expected, _hint(value, shapes))
 
 
@@ -316,7 +316,7 @@ def _own_mistake(document: Document, path: KeyPath, line: str) -> Mistake:
     return document.mistake(at, match["found"] or "something else", expected, hint)
 
 
-def _own_words(error: "ErrorDetails") -> str:
+def _message_of(error: "ErrorDetails") -> str:
     text = error["msg"]
     for prefix in ("Value error, ", "Assertion failed, ", "Input should be ", "String should be "):
         text = text.removeprefix(prefix)

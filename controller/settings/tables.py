@@ -344,20 +344,20 @@ def _rules_for(table: Document, path: Path, directory: Path | None) -> RuleSet |
         first = error.mistakes[0]
         raise SettingsError([table.mistake(("ruleset",), first.found, first.expected, first.hint)]) from error
     rules = checked_ruleset(base)
-    _refuse_foreign_sections(table, rules)
+    _refuse_unused_sections(table, rules)
     changed = table.only((*SECTIONS, "max_lateness_ms"))
     if not changed:
         return rules
     return checked_ruleset(base.overlaid(table, changed), changed_in=table.position(()).file)
 
 
-def _refuse_foreign_sections(table: Document, rules: RuleSet) -> None:
-    foreign = [section for section in table.only(SECTIONS) if section not in game_of(rules.game).sections]
+def _refuse_unused_sections(table: Document, rules: RuleSet) -> None:
+    unused = [section for section in table.only(SECTIONS) if section not in game_of(rules.game).sections]
     expected = f"only sections for {rules.game} ({rules.name})"
     hint = "delete it, or correct the ruleset"
-    if foreign:
+    if unused:
         raise SettingsError(
-            table.mistake((section,), f"a section '{section}'", expected, hint) for section in foreign
+            table.mistake((section,), f"a section '{section}'", expected, hint) for section in unused
         )
 
 

@@ -1,4 +1,4 @@
-"""A parser for a strict subset of YAML, and changes of values in the text of a file.
+"""A parser for a strict subset of YAML, and functions that change values in a file's text.
 
 Only `true` and `false` are booleans, and only plain decimals are numbers. `on`, `no`, `017`, `0x1f`, `1_000`,
 `12:30` and dates remain text. Duplicate keys, anchors, aliases and tags are mistakes. A change of a value
@@ -108,7 +108,7 @@ def _overlaid(below: Value, above: Value) -> Value:
 def parse_document(path: Path) -> Document:
     """Read a YAML file.
 
-    Less serious mistakes are kept in the document, for a report together with the mistakes in its contents.
+    Other mistakes are kept in the document and reported with the mistakes in its contents.
 
     Raises:
         SettingsError: the file can't be read, is not UTF-8, is empty or is not YAML.

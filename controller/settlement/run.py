@@ -1,4 +1,4 @@
-"""Settlement of JSON Lines: decodes requests, yields the answers, and names the field of a mistake."""
+"""Settlement of JSON Lines, with errors that name the field of each mistake."""
 
 import re
 from codecs import BOM_UTF8

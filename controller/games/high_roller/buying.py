@@ -73,7 +73,7 @@ def _still_to_draw(state: HighRollerState) -> tuple[str, ...]:
 
 
 def is_re_buy(state: HighRollerState, name: str) -> bool:
-    """Return whether a purchase is a re-buy: the buy-in is over or has passed the player's seat."""
+    """Return whether a purchase is a re-buy, because the buy-in is over or has passed the player's seat."""
     if state.stage == "re_buy":
         return True
     order = state.clockwise

@@ -1,4 +1,4 @@
-"""Launch detection: separates the pulses of a launched ball from those of a hand or of the last ball."""
+"""Launch detection, which separates the pulses of a launched ball from those of a hand or the last ball."""
 
 from collections.abc import Callable
 from itertools import pairwise
@@ -24,7 +24,7 @@ class Launches:
         self._pulse_dev = ""
         self._refused_us = 0
         self._late: list[BallBeam] = []
-        """Delayed pulses from before the table was in play. The next pulse may come from the same ball."""
+        """Delayed pulses from a time when the table was not in play. Their ball may cause the next pulse."""
         self.first_pulse_us = 0
         """The time of the latest launch's first pulse."""
         self.rejected_us = 0
@@ -61,7 +61,10 @@ class Launches:
         return is_pulse and not ran
 
     def reject_late(self, pulse: BallBeam) -> bool:
-        """Handle a delayed pulse from before the table was in play, and return whether it may be a launch."""
+        """Handle a delayed pulse from a time when the table was not in play.
+
+        Return whether it may be a launch.
+        """
         self._refused_us = max(self._refused_us, pulse.t)
         if self._old_ball is not None:
             return False

@@ -211,13 +211,16 @@ class Roulette(PlaysAttempts):
         """Do nothing. `begins_attempt` has already passed the reading to the spins."""
 
     def reject_late(self, reading: Reading) -> bool:
-        """Handle a delayed reading from before the table was in play; return whether it may begin a spin."""
+        """Handle a delayed reading from a time when the table was not in play.
+
+        Return whether it may begin a spin.
+        """
         return self.spins.reject_late(reading)
 
     def late(self, reading: AnyReading) -> None:
         """Handle a reading that arrived too late to be used."""
         if isinstance(reading, DECIDES) and reading.t >= self.attempts.began_us:
-            self.attempts.note_late(f"a {kind_of(reading)} from {reading.dev} came too late to count")
+            self.attempts.note_late(f"a {kind_of(reading)} from {reading.dev} arrived too late to count")
         elif isinstance(reading, BallBeam) and not self.attempts.open:
             self.spins.late_pulse_us = max(self.spins.late_pulse_us, reading.t)
 

@@ -1,4 +1,4 @@
-"""Spins detected by the table's beams: when each one begins, and when it is judged.
+"""Spins detected by the table's beams, from the launch to the judgement.
 
 The judge is in `controller.rules.wheel`.
 """
@@ -191,9 +191,10 @@ class Spins(WheelSpins):
         return not self.attempts.in_progress and self._launches.reject(reading)
 
     def reject_late(self, reading: Reading) -> bool:
-        """Handle a delayed pulse from before the table was in play. A spin that began then never counts.
+        """Handle a delayed pulse from a time when the table was not in play.
 
-        If later pulses of the same ball have already begun a spin, that spin goes to review.
+        Return whether it may begin a spin. A spin that began at such a time never counts. If later pulses of
+        the same ball have already begun a spin, that spin goes to review.
         """
         if not isinstance(reading, BallBeam):
             return False
@@ -228,7 +229,7 @@ class Spins(WheelSpins):
         return before_us <= self._rules.object_before_launch_s * SECOND_US
 
     def _no_launch_followed(self, t: int) -> None:
-        """Apply the held No Spin to the last spin, because no launch followed, or publish its refusal.
+        """Apply the held No Spin to the last spin or publish its refusal, because no launch followed.
 
         If pulses that may belong to a launch are pending, wait for another second.
         """

@@ -101,9 +101,10 @@ class WheelSpins(ABC):
         """
 
     def reject_late(self, reading: Reading) -> bool:
-        """Handle a delayed reading from before the table was in play; return whether it may begin a spin.
+        """Handle a delayed reading from a time when the table was not in play.
 
-        By default it may not. A smart wheel's reports carry no time and are never delayed.
+        Return whether it may begin a spin. A smart wheel's reports may not, because their only time is that
+        of their arrival.
         """
         del reading
         return False
@@ -146,7 +147,7 @@ class WheelSpins(ABC):
             raise InputRefused("which_spin", message)
 
     def _sign_of_another_spin(self, t: int, *, new_round: bool) -> str | None:
-        """Return the sign that another spin was launched since the last decision; None without a sign."""
+        """Return the evidence of another launch since the last decision; None if there is none."""
         if new_round:
             return "bets were closed or opened by hand"
         if self.late_pulse_us > self.attempts.over_us:
@@ -214,7 +215,7 @@ class WheelSpins(ABC):
 SILENCE_US = 1_000_000
 """A silence that suggests missing reports. The wheel reports its state every 0.5 s."""
 BURST_US = 250_000
-"""Reports at shorter intervals were delayed in transit, because the wheel sends them at longer intervals."""
+"""Reports at shorter intervals were delayed in transit, because the wheel sends them less often."""
 
 
 class SmartSpins(WheelSpins):

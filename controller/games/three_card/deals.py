@@ -1,4 +1,4 @@
-"""Deals of cards: when each one begins, and when it is judged.
+"""Deals of cards, from the first card to the judgement.
 
 The judge is in `controller.rules.cards`. Its final verdict is used, and cards are revealed, only after every
 position has played or folded.
@@ -329,7 +329,7 @@ class Deals:
         self._found_first = self._found = verdict.reasons
         self._agenda.stop_timer("deal")
         self._note_basis(t)
-        # A certainly void deal returns all stakes, including those of folded positions.
+        # A void deal returns all stakes, including those of folded positions.
         doubt = "" if verdict.ruling is Ruling.VOID else self._unanswered()
         self.attempts.judged(t, verdict, doubt)
 

@@ -339,7 +339,7 @@ def _find_voids(
         for position, count in wrong_counts.items():
             yield "wrong_count", f"{_named(position)} has {_cards(count)}, not {CARDS_EACH}"
         if layout.extra_cards:
-            yield "wrong_count", _extra_in_words(layout)
+            yield "wrong_count", _describe_extra(layout)
         if layout.repeats(entered=False):
             yield "card_twice", "the same card was dealt twice from one deck"
     if any(map(opens_shoe, readings)):
@@ -357,7 +357,7 @@ def _find_doubts(layout: Layout, *, void: bool) -> Iterator[tuple[str, str]]:
         )
         yield "wrong_count", f"not every position has {CARDS_EACH} cards: {counts}"
     elif layout.seats and layout.extra_cards:
-        yield "wrong_count", _extra_in_words(layout)
+        yield "wrong_count", _describe_extra(layout)
     for position in layout.unread:
         yield "unread_card", f"a card of {_named(position)} could not be read"
     if layout.all_acted and layout.repeats(entered=True):
@@ -392,7 +392,7 @@ def _named(position: str) -> str:
     return "the dealer" if position == DEALER else f"position {position}"
 
 
-def _extra_in_words(layout: Layout) -> str:
+def _describe_extra(layout: Layout) -> str:
     return f"{_cards(layout.extra_cards)} more than {CARDS_EACH} per position left the shoe"
 
 
