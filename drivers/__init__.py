@@ -1,1 +1,1 @@
-"""The hardware side: bytes and edges in, readings out. Of the controller, it imports only the model."""
+"""The drivers of a table's hardware, which depend only on the controller's model."""

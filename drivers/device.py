@@ -1,4 +1,4 @@
-"""A device as the table's program sees it: its type, its address, and its lines' events and commands."""
+"""The interface between a table's program and its devices: types, addresses, and GPIO events and commands."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -11,51 +11,51 @@ from drivers.health import DEVICE_FAULTS, Causes
 
 
 class LineSetup(Protocol):
-    """How a line is wired."""
+    """The wiring of a line."""
 
     @property
     def line(self) -> int:
-        """Its number on the chip."""
+        """The line's number on the chip."""
         ...
 
     @property
     def active_low(self) -> bool:
-        """Whether it is active when its voltage is low."""
+        """Whether the line is active at a low voltage."""
         ...
 
 
 class InputSetup(LineSetup, Protocol):
-    """How an input is wired."""
+    """The wiring of an input."""
 
     @property
     def pull(self) -> str:
-        """up, down or none."""
+        """The input's pull: up, down or none."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class StreamAddress:
-    """A port that carries bytes: a serial port, `unix:` and a socket's path, or `pipe:` and a named pipe's
-    path.
-    """
+    """The address of a port that carries bytes."""
 
     name: str
+    """A serial port's path, `unix:` and a socket's path, or `pipe:` and a named pipe's path."""
     baud: int
 
 
 @dataclass(frozen=True, slots=True)
 class EdgeLines:
-    """Inputs on a chip's lines whose timing matters; they are read as the kernel's edge events."""
+    """Timed inputs on a chip's lines, which are read as the kernel's edge events."""
 
     chip: str
-    """The chip's label, as `gpiodetect` shows it."""
+    """The chip's label in the output of `gpiodetect`."""
     inputs: Mapping[str, InputSetup]
 
 
 @dataclass(frozen=True, slots=True)
 class PanelLines:
-    """Contacts, lamps and a buzzer on a chip's lines: contacts are read as the kernel's edge events, lamps
-    and buzzer are gpiozero outputs.
+    """Contacts, lamps and a buzzer on a chip's lines.
+
+    Contacts are read as the kernel's edge events. Lamps and buzzer are gpiozero outputs.
     """
 
     chip: str
@@ -67,18 +67,18 @@ Address = StreamAddress | EdgeLines | PanelLines
 
 
 class Edge(NamedTuple):
-    """A line became active or inactive."""
+    """An edge on a line."""
 
     line: int
     active: bool
     seq: int
-    """The edge's number: each line's edges are counted from 1 since it was opened."""
+    """The edge's number on its line, counted from 1 since the line was opened."""
     t_us: int
     """The time in table microseconds."""
 
 
 class Level(NamedTuple):
-    """A line's level when it was read."""
+    """The result of reading a line's level."""
 
     line: int
     active: bool
@@ -86,20 +86,20 @@ class Level(NamedTuple):
 
 
 class ReadLevel(NamedTuple):
-    """Command: report this line's level."""
+    """A command to report a line's level."""
 
     line: int
 
 
 class SetOutput(NamedTuple):
-    """Command: switch an output."""
+    """A command to switch an output."""
 
     line: int
     active: bool
 
 
 class Mute(NamedTuple):
-    """Command: ignore a babbling line for `duration_us`."""
+    """A command to ignore a babbling line for `duration_us`."""
 
     line: int
     duration_us: int
@@ -111,31 +111,32 @@ LineCommands = tuple[ReadLevel | SetOutput | Mute, ...]
 
 WALLS: tuple[Wall, ...] = ("left", "right", "front", "back")
 RandomBytes = Callable[[int], bytes]
-"""Returns that many random bytes (`os.urandom`): for the nonces of a handshake, never for an outcome."""
+"""Returns a number of random bytes, like `os.urandom`, for the nonces of a handshake. Outcomes never use it.
+"""
 Data_contra = TypeVar("Data_contra", contravariant=True)
 Output_co = TypeVar("Output_co", covariant=True)
 
 
 @runtime_checkable
 class Device(Protocol[Data_contra, Output_co]):
-    """One device of a table.
+    """A device of a table.
 
-    Its link passes bytes or GPIO line events to the device, which sends bytes or line commands. Times are
-    table microseconds. Every call that handles something returns the readings that result.
+    The device's link passes it bytes or GPIO line events, and accepts bytes or line commands. Times are table
+    microseconds. Methods that handle an event return the resulting readings.
     """
 
     name: str
 
     def start(self, now_us: int) -> list[AnyReading]:
-        """Start the device, which is down until something is received from it."""
+        """Start the device, which is down until it responds."""
         ...
 
     def opened(self, now_us: int) -> list[AnyReading]:
-        """Handle the opening of its link."""
+        """Handle the opening of the link."""
         ...
 
     def closed(self, now_us: int, code: str, seen: str) -> list[AnyReading]:
-        """Handle the closing of its link: the fault's code, and what was seen."""
+        """Handle the closing of the link, with the fault's code and a description."""
         ...
 
     def overflowed(self, now_us: int, lost: int) -> list[AnyReading]:
@@ -143,19 +144,19 @@ class Device(Protocol[Data_contra, Output_co]):
         ...
 
     def receive(self, now_us: int, data: Data_contra) -> list[AnyReading]:
-        """Handle the bytes or events that its link received at `now_us`."""
+        """Handle the bytes or events that the link received at `now_us`."""
         ...
 
     def tick(self, now_us: int) -> list[AnyReading]:
-        """Handle what is due by now."""
+        """Run the work that is due."""
         ...
 
     def next_deadline(self) -> int | None:
-        """Return when `tick` is next due; None if nothing is scheduled."""
+        """Return when `tick` is due next; None if no work is scheduled."""
         ...
 
     def take_output(self) -> Output_co:
-        """Return what is to be sent now, and remove it from the queue."""
+        """Return the queued output, and clear the queue."""
         ...
 
     def take_reopen(self) -> bool:
@@ -163,14 +164,14 @@ class Device(Protocol[Data_contra, Output_co]):
         ...
 
     def status(self) -> Mapping[str, object]:
-        """Return its state for a technician: identity, counters, active faults."""
+        """Return the device's identity, counters and active faults, for a technician."""
         ...
 
 
 AnyDevice = Device[Any, Any]
-"""A device of any type; what its link passes to it is meaningful only to that type."""
+"""A device with any type of input and output."""
 Neighbours = Mapping[str, tables.DeclaredDevice]
-"""The devices of a table's file by name."""
+"""The devices in a table's file, by name."""
 
 
 def _no_claims(_settings: object) -> Iterable[Claim]:
@@ -183,10 +184,10 @@ def _as_written(_name: str, settings: Any, _devices: Neighbours) -> Any:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeviceType:
-    """One type of device: everything that the table's program needs to know about it.
+    """A type of device.
 
-    Its functions accept settings of the class `settings`, a frozen dataclass. If that class has the fields
-    `key` and `key_file`, the key may be kept in a separate file.
+    The functions of a type accept settings of the class `settings`, a frozen dataclass. If that class has the
+    fields `key` and `key_file`, the key may be stored in a separate file.
     """
 
     name: str
@@ -195,24 +196,24 @@ class DeviceType:
     settings: type
     make: Callable[
         [str, Any, RandomBytes], AnyDevice
-    ]  # Any, here and below: each type has its own class of settings
-    """Creates the device from its name at the table and its settings."""
+    ]  # Any, here and below: each type has a different class of settings
+    """Creates a device from its name in the table's file and its settings."""
     address: Callable[[Any], Address]
     """Returns the address of the device's port."""
     reported_devices: Callable[[str, Any], Iterable[ReportedDevice]]
-    """Returns the devices whose readings a device with this name sends, and the kinds of those readings."""
+    """Returns the devices whose readings a device with this name sends, and the kinds of these readings."""
     claims: Callable[[Any], Iterable[Claim]] = _no_claims
-    """Returns what the device must not share with another one, apart from its port."""
+    """Returns the resources, apart from the port, that the device must not share with another device."""
     causes: Causes = field(default_factory=lambda: DEVICE_FAULTS)
-    """Its possible faults: the codes of its `device_down` and `device_fault` readings, and what to do."""
+    """The codes of the type's `device_down` and `device_fault` readings, with causes and remedies."""
     calibrated_camera: bool = False
-    """Whether it is a camera that reports pixels. Its settings are `CalibratedSettings`, which map pixels to
-    the table; `tablectl calibrate camera` measures that mapping.
+    """Whether devices of this type are cameras that report pixels. Their settings are `CalibratedSettings`,
+    which map pixels to the table; `tablectl calibrate camera` measures that mapping.
     """
     mounted: Callable[[str, Any, Neighbours], Any] = _as_written
-    """Returns its settings, completed with the file's settings for the devices whose readings it sends."""
+    """Returns a device's settings, completed with the settings of the devices whose readings it sends."""
 
 
 def wall_of(fields: Mapping[str, object]) -> Wall | None:
-    """Return the wall that a sensor's fixed fields name."""
+    """Return the wall in a sensor's fixed fields, if there is one."""
     return next((wall for wall in WALLS if fields.get("wall") == wall), None)

@@ -1,11 +1,11 @@
-"""Splitting a stream of bytes into lines, and limits on how many lines are read."""
+"""Splits a stream of bytes into lines, and limits the rate of lines."""
 
 from collections import deque
 from typing import NamedTuple
 
 NOISY_LINES = 20
 NOISY_WITHIN_US = 10_000_000
-"""20 damaged lines within 10 s indicate a bad cable or a wrong speed, not chance."""
+"""NOISY_LINES damaged lines within this time indicate a bad cable or an incorrect speed."""
 
 
 class Line(NamedTuple):
@@ -13,20 +13,20 @@ class Line(NamedTuple):
 
     text: bytes
     dropped: int = 0
-    """How many bytes were dropped from the start because the line was longer than the limit."""
+    """Number of bytes removed from the start because the line was longer than the limit."""
     maybe_cut: bool = False
-    """Whether the start may be missing because it was sent before the port was open."""
+    """Whether the start may be missing because it was sent before the port was open or bytes were lost."""
 
 
 class LineSplitter:
-    """Splits bytes that arrive in pieces of any size into lines."""
+    """Splits bytes, in chunks of any size, into lines."""
 
     def __init__(self, limit: int, ends: bytes = b"\n") -> None:
         """Start with an empty buffer.
 
         Args:
-            limit: Only the last `limit` bytes of a line are kept, so that a line after noise is not lost.
-            ends: Each of these bytes ends a line. A CR before the LF is always removed.
+            limit: Number of bytes kept from the end of a line. A line that follows noise is therefore kept.
+            ends: The bytes that end a line. A CR before the LF is always removed.
         """
         self._limit = limit
         self._ends = bytes.maketrans(ends, b"\n" * len(ends)) if ends != b"\n" else None
@@ -35,7 +35,7 @@ class LineSplitter:
         self._maybe_cut = False
 
     def feed(self, data: bytes) -> list[Line]:
-        """Add bytes; return the lines that they complete."""
+        """Add bytes and return the completed lines."""
         if self._ends is not None:
             data = data.translate(self._ends)
         rest = self._rest
@@ -56,12 +56,12 @@ class LineSplitter:
         return lines
 
     def join(self) -> None:
-        """Start in the middle of a stream: the next line may be cut."""
+        """Clear the buffer and mark the next line as possibly truncated."""
         self.clear()
         self._maybe_cut = True
 
     def clear(self) -> int:
-        """Discard an unfinished line; return its length in bytes."""
+        """Discard an unfinished line and return its length in bytes."""
         unfinished = len(self._rest) + self._dropped
         self._rest.clear()
         self._dropped = 0
@@ -69,7 +69,7 @@ class LineSplitter:
 
 
 class RateLimit:
-    """A budget of lines that may be read. It refills at a steady rate, up to half a second's worth."""
+    """A limit on the rate of lines, with a reserve of up to half a second's lines."""
 
     def __init__(self, per_s: int) -> None:
         self.per_s = per_s
@@ -78,7 +78,7 @@ class RateLimit:
         self._at_us: int | None = None
 
     def spend(self, now_us: int) -> bool:
-        """Deduct one line; return False if the budget is used up."""
+        """Count a line; return False if it exceeds the limit."""
         if self._at_us is not None:
             self._left = min(self._max_lines, self._left + max(0, now_us - self._at_us) * self.per_s / 1e6)
         self._at_us = now_us
@@ -95,6 +95,6 @@ class NoiseCounter:
         self._at_us: deque[int] = deque(maxlen=NOISY_LINES)
 
     def count(self, lines: int, now_us: int) -> bool:
-        """Count damaged lines; return whether there are too many."""
+        """Count damaged lines; return whether there are NOISY_LINES within NOISY_WITHIN_US."""
         self._at_us.extend([now_us] * min(lines, NOISY_LINES))
         return len(self._at_us) == NOISY_LINES and self._at_us[0] > now_us - NOISY_WITHIN_US

@@ -1,9 +1,7 @@
-"""What can be wrong with a device and its link, and what is wrong now.
+"""The fault codes of devices and their links, and the tracking of active faults.
 
-`DEVICE_FAULTS` lists the stable fault codes with their likely causes and what to do next. The code and the
-reason of every `device_down` and `device_fault` come from it; the pages in docs/devices show the same codes.
-`Health` keeps the active faults. It reports each fault when it begins and, if the caller requires it, again
-while the fault lasts or when its reason changes. It reports the recovery once no active fault costs readings.
+`DEVICE_FAULTS` lists the stable fault codes with likely causes and remedies; docs/devices lists the same
+codes. `Health` tracks the active faults of a device and reports their beginning and the device's recovery.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -12,23 +10,23 @@ from dataclasses import dataclass
 from controller.model.readings import AnyReading, DeviceDown, DeviceFault, DeviceUp
 
 BACKDATE_US = 100_000
-"""A loss is backdated by at most this much, because the engine accepts nothing older than its watermark."""
+"""Maximum time by which a loss is backdated. The engine rejects readings older than its watermark."""
 LOSS_CLEARS_US = 500_000
-"""A device that lost readings is healthy again once nothing has been lost for this long."""
+"""Time without a further loss after which a loss of readings is over."""
 FAULT_CLEARS_US = 10_000_000
-"""A fault that costs no readings is over when it has not recurred for this long."""
+"""Time without recurrence after which a fault that costs no readings is over."""
 REPEAT_US = 50_000
 """Minimum time between two reports of a continuing loss."""
 REOPEN_US = 10_000_000
 """Minimum time between two attempts to reopen the port of a silent device. Some adapters recover only when
-reopened; some boards restart when reopened and need seconds before they send anything."""
+reopened. Some boards restart when reopened, and then send nothing for seconds."""
 LINK = "link"
-"""The key under which `Health` keeps the fault of a port that is not open, whatever the fault's code."""
+"""The key of the fault of a port that is not open, in place of the fault's code."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """A fault's likely cause, what to do about it, and when it is over."""
+    """A fault's likely cause, its remedy, and its end."""
 
     likely: str
     do: str
@@ -41,28 +39,30 @@ _OPEN = "when the port opens"
 DEVICE_FAULTS: dict[str, Cause] = {
     "starting": Cause(
         "the table has just started, or its port has just opened",
-        "wait ten seconds; if it does not come up, power-cycle the device, then try another cable",
+        "wait ten seconds; if the device does not start, power-cycle it, then try another cable",
         "when the device is up",
     ),
     "no_port": Cause(
-        "the cable is unplugged, the device has no power, or the name in the table's file is wrong",
-        "plug it in, or compare the name with the output of: ls -l /dev/serial/by-id /dev/serial/by-path; for"
-        " a socket, start the program that connects to it (systemctl start table-camera)",
+        "the cable is unplugged, the device has no power, or the name in the table's file is incorrect",
+        "plug in the cable, or compare the name with the output of: ls -l /dev/serial/by-id"
+        " /dev/serial/by-path; for a socket, start the program that connects to it (systemctl start"
+        " table-camera)",
         _OPEN,
     ),
     "port_busy": Cause(
-        "another program is using the port: a terminal, ModemManager, a second controller",
+        "another program is using the port, such as a terminal, ModemManager or a second controller",
         "close that program (sudo fuser -v PORT names it); use tablectl to look at a running table",
         _OPEN,
     ),
     "no_permission": Cause(
         "the service's user is not in the port's group, or the unit's DeviceAllow was resolved too early",
-        "ls -l PORT must show group dialout; load the driver at boot (modules-load.d), restart the service",
+        "check that ls -l PORT shows group dialout; load the driver at boot (modules-load.d) and restart the"
+        " service",
         _OPEN,
     ),
     "unplugged": Cause(
         "the cable was unplugged, or USB lost the device for a moment (power, interference)",
-        "check the plug and the cable; if it comes and goes, look in dmesg for USB resets and undervoltage",
+        "check the plug and the cable; if the fault recurs, look in dmesg for USB resets and undervoltage",
         _OPEN,
     ),
     "stuck_writer": Cause(
@@ -71,18 +71,18 @@ DEVICE_FAULTS: dict[str, Cause] = {
         "when the reopened port accepts bytes",
     ),
     "reopening": Cause(
-        "the device was silent or sent nothing readable, so its port is reopened",
-        "wait ten seconds; if it stays silent, power-cycle the device, then try another cable",
+        "the device was silent or sent unreadable data, so its port is reopened",
+        "wait ten seconds; if the device stays silent, power-cycle it, then try another cable",
         _OPEN,
     ),
     "settings_changed": Cause(
-        "another program set the port's speed or mode: stty, a terminal, ModemManager",
-        "the port is reopened with the table's settings; find that program (sudo fuser -v PORT names it)",
+        "another program, such as stty, a terminal or ModemManager, changed the port's speed or mode",
+        "find that program (sudo fuser -v PORT names it); the port is reopened with the table's settings",
         _OPEN,
     ),
     "port_fault": Cause(
         "the operating system refused to read, write or set up the port",
-        "look at dmesg; unplug the device and plug it in again",
+        "check the output of dmesg; unplug the device and plug it in again",
         _OPEN,
     ),
     "defect": Cause(
@@ -92,32 +92,32 @@ DEVICE_FAULTS: dict[str, Cause] = {
         "when the device is up again",
     ),
     "no_hello": Cause(
-        "the device has no power or no firmware, the speed is wrong, or RX and TX are swapped",
-        "look at the port with a terminal: a node announces itself every second in readable text",
-        "when the node says hello",
+        "the device has no power or no firmware, the speed is incorrect, or RX and TX are swapped",
+        "connect a terminal to the port; a node announces itself every second in readable text",
+        "when the node sends its hello",
     ),
     "wrong_device": Cause(
-        "two cables were swapped, or a board was replaced by one with another name",
+        "two cables were swapped, or a board was replaced by a board with another name",
         "swap the cables back, or write the board's name into the table's file",
-        "when the expected node says hello",
+        "when the expected node sends its hello",
     ),
     "wrong_version": Cause(
-        "the firmware uses another version of the link",
-        "install the firmware that belongs to this controller",
-        "when the node says hello with the right version",
+        "the firmware uses an unsupported version of the link",
+        "install the firmware of this controller's release",
+        "when the node sends a hello with the supported version",
     ),
     "wrong_firmware": Cause(
-        "the board was flashed with files other than those approved for this table",
-        "flash the approved files, or have the new ones approved under `firmware` in the table's file",
-        "when the node says hello with approved files",
+        "the board was flashed with files that are not approved for this table",
+        "flash the approved files, or have the new files approved under `firmware` in the table's file",
+        "when the node sends a hello with the id of approved files",
     ),
     "wrong_key": Cause(
-        "the board has another key than the table, or it is not the board that it claims to be",
-        "find out who changed the board; only then write the key to both again",
-        "when the node says hello with the right key",
+        "the keys of board and table differ, or another board uses the board's name",
+        "find out who changed the board, and then write the key to the board and the table again",
+        "when the node sends a hello sealed with the table's key",
     ),
     "no_sync": Cause(
-        "most of the node's answers are lost, or its clock is far off",
+        "most of the node's answers are lost, or its clock has an excessive error",
         "try another cable; if that does not help, restart the board, then replace it",
         "when the node's clock has been measured",
     ),
@@ -127,70 +127,72 @@ DEVICE_FAULTS: dict[str, Cause] = {
         _RESPONDS,
     ),
     "deaf": Cause(
-        "the wire from the table to the device is broken, or the device no longer reads",
+        "the wire from the table to the device is broken, or the device no longer reads its input",
         "check TX on the table's side; power-cycle the device",
         _RESPONDS,
     ),
     "restarted": Cause(
-        "the device was reset: power, watchdog, or a program that opened the port",
-        "do nothing the first time; if it happens again, replace its supply or USB cable, then the board",
+        "the device was reset by a loss of power, its watchdog, or a program that opened the port",
+        "no action is needed the first time; if the fault recurs, replace the supply or USB cable, then the"
+        " board",
         "when the device is up again",
     ),
     "clock_step": Cause(
-        "the device's clock was set, or runs at a wrong speed",
-        "restart the board; if it happens again, replace it: its crystal or its firmware is not good enough",
+        "the device's clock was set, or its rate is inaccurate",
+        "restart the board; if the fault recurs, replace the board, because its crystal or firmware is"
+        " inadequate",
         "when the clock has been measured again",
     ),
     "sentences_lost": Cause(
         "noise on the line, a full buffer in the device or its adapter, or a table that was busy",
-        "use a shorter or shielded cable, or a separate port; the readings of that moment are missing",
+        "use a shorter or shielded cable, or a separate port; the lost readings are missing",
         "half a second after the last loss",
     ),
     "unplaced": Cause(
-        "a wall board detected an impact and could not locate it: too soft, two at once, or a sensor that"
+        "a wall board could not locate an impact, because it was too soft, two impacts coincided, or a sensor"
         " failed",
-        "run the board's self-test; if it happens again, set its speed_m_s and its comparators' thresholds",
+        "run the board's self-test; if the fault recurs, set its speed_m_s and its comparators' thresholds",
         "at once; the impact is missing",
     ),
     "babbling": Cause(
         "a sensor that oscillates, a threshold that is too low, or broken firmware",
-        "check what the sensor sends, and raise its threshold; the excess was discarded",
+        "check the sensor's readings, and raise its threshold; the excess was discarded",
         "half a second after the excess stops",
     ),
     "bad_reading": Cause(
-        "the firmware or the script sends a kind, a field or a value that the table does not know",
+        "the firmware or the script sent a kind, a field or a value that the table does not support",
         "install the firmware or script given on its page in docs/devices; a reading was lost",
-        "half a second after the last one",
+        "half a second after the last occurrence",
     ),
     "bad_clock": Cause(
-        "the device's timestamps can't be right",
-        "correct the firmware: a reading's timestamp must be the device's clock at the moment of the event",
-        "half a second after the last one",
+        "the device's timestamps are impossible",
+        "correct the firmware; a reading's timestamp must be the device's clock at the moment of the event",
+        "half a second after the last occurrence",
     ),
     "forged": Cause(
         "another sender is on the line, or earlier messages are repeated",
-        "look for a board or a logger on the cable; what it sent was not used",
-        "ten seconds after the last one",
+        "look for a board or a logger on the cable; its messages were discarded",
+        "ten seconds after the last occurrence",
     ),
     "noisy_line": Cause(
-        "a bad cable or contact, a wrong speed, or interference",
+        "a bad cable or contact, an incorrect speed, or interference",
         "change the cable; keep it away from motors and mains; compare the speed on both sides",
         "after ten seconds without damaged lines",
     ),
     "slow_link": Cause(
-        "a USB adapter that holds bytes back before it sends them",
-        "for FTDI chips set latency_timer to 1 (docs/devices/serial.md has the udev rule)",
-        "when answers come faster",
+        "a USB adapter that buffers bytes before it sends them",
+        "for FTDI chips, set latency_timer to 1 (docs/devices/serial.md has the udev rule)",
+        "when the device answers faster",
     ),
     "unanswered": Cause(
-        "the device receives nothing, or does not know the command",
+        "the device receives no data, or does not support the command",
         "change the cable; if that does not help, restart the board, then install its firmware again",
-        "ten seconds after the last one",
+        "ten seconds after the last occurrence",
     ),
     "lacks": Cause(
-        "the firmware is older than the table's file, or the file lists kinds that it can't send",
+        "the firmware is older than the table's file, or the file lists kinds that the firmware cannot send",
         "update the firmware, or remove the kind from the device's `reads`",
-        "when the device says hello with every kind in `reads`",
+        "when the device sends a hello with every kind in `reads`",
     ),
 }
 """Every fault code of a device."""
@@ -200,13 +202,13 @@ Causes = Mapping[str, Cause]
 
 
 def reason_for(code: str, seen: str, causes: Causes = DEVICE_FAULTS) -> str:
-    """Return one line: what was seen and, if the code has an entry, what to do about it."""
+    """Return the description of a fault and, if its code has an entry, the remedy."""
     return f"{seen}; {causes[code].do}" if code in causes else seen
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """A fault that began at `since_us`; `down` if readings are or may be missing."""
+    """A fault that began at `since_us`. `down` tells whether readings are or may be missing."""
 
     code: str
     seen: str
@@ -216,14 +218,14 @@ class Fault:
 
 @dataclass(frozen=True, slots=True)
 class Recovered:
-    """The recovery of a device: no active fault costs readings any more."""
+    """The recovery of a device, which no longer has a fault that costs readings."""
 
     t_us: int
     seen: str
 
 
 Change = Fault | Recovered
-"""A reported change in a device's health."""
+"""A change of a device's health."""
 
 
 @dataclass(slots=True)
@@ -269,18 +271,18 @@ class Health:
         repeat_us: int | None = None,
         on_change: bool = False,
     ) -> list[Change]:
-        """Record a fault; return what is to be reported.
+        """Record a fault and return the changes to report.
 
         Args:
             now_us: The present time.
             code: The fault's code.
-            seen: What was seen, for the report.
+            seen: The fault's description.
             down: Whether readings are or may be missing.
-            source: The input concerned, if the device has several.
-            since_us: When the fault began, if before now.
-            clears_us: When the fault ends by itself; None if it doesn't.
-            repeat_us: An active fault is reported again once this much time has passed since its last report.
-            on_change: Whether an active fault is reported again whenever its code or `seen` changes.
+            source: The input concerned, if the device has several inputs.
+            since_us: The beginning of the fault; by default, the present time.
+            clears_us: The time at which the fault ends automatically; None if it does not.
+            repeat_us: Minimum time between two reports of an active fault; None for a single report.
+            on_change: Whether to report an active fault again when its code or description changes.
         """
         since = now_us if since_us is None else min(now_us, max(since_us, now_us - BACKDATE_US, 0))
         fault = Fault(code, seen, down, since)
@@ -289,12 +291,11 @@ class Health:
         )
 
     def record_closed(self, now_us: int, code: str, seen: str) -> list[Change]:
-        """Record that the port is not open; it is reported again whenever the reason changes."""
+        """Record a port that is not open, and report it again when the code or description changes."""
         return self._update((LINK, ""), Fault(code, seen, True, now_us), now_us, on_change=True)
 
     def record_loss(self, now_us: int, since_us: int, code: str, seen: str) -> list[Change]:
-        """Record that readings since `since_us` were lost; the fault is over once none is lost for
-        `LOSS_CLEARS_US`."""
+        """Record a loss of readings since `since_us`, which is over after `LOSS_CLEARS_US` without a loss."""
         return self.record(
             now_us,
             code,
@@ -306,11 +307,11 @@ class Health:
         )
 
     def record_minor(self, now_us: int, code: str, seen: str) -> list[Change]:
-        """Record a fault that costs no readings; it is over if it does not recur for `FAULT_CLEARS_US`."""
+        """Record a fault that costs no readings, which is over after `FAULT_CLEARS_US` without recurrence."""
         return self.record(now_us, code, seen, down=False, clears_us=now_us + FAULT_CLEARS_US)
 
     def clear(self, now_us: int, *codes: str, seen: str, source: str = "") -> list[Change]:
-        """End these faults (all if no code is given); return what is to be reported."""
+        """End these faults, or all faults if no code is given, and return the changes to report."""
         keys = [(code, source) for code in codes] or list(self._active)
         ended = [self._active.pop(key) for key in keys if key in self._active]
         if not ended:
@@ -323,17 +324,17 @@ class Health:
         return [Recovered(now_us, seen), *(Fault(r.code, r.seen, r.down, now_us) for r in rest)]
 
     def forget(self, *codes: str) -> None:
-        """Remove these faults (all if no code is given) without a report."""
+        """Remove these faults, or all faults if no code is given, without a report."""
         for code, source in list(self._active):
             if code in codes or not codes:
                 del self._active[code, source]
 
     def next_deadline(self) -> int | None:
-        """Return when the next fault ends by itself."""
+        """Return when the next fault ends automatically."""
         return min((s.clears_us for s in self._active.values() if s.clears_us is not None), default=None)
 
     def tick(self, now_us: int) -> list[Change]:
-        """End the faults that are due to end by themselves; return what is to be reported."""
+        """End the faults whose time has expired, and return the changes to report."""
         due = [key for key, s in self._active.items() if s.clears_us is not None and s.clears_us <= now_us]
         changes: list[Change] = []
         for source in dict.fromkeys(source for _, source in due):
@@ -365,19 +366,19 @@ class Health:
 
 
 class PortReopening:
-    """Decides when a port is reopened, and limits how often a silent device's port is reopened."""
+    """Requests to reopen a port, with a minimum time between them."""
 
     def __init__(self) -> None:
         self.due_us = 0
-        """The port is not reopened before this time."""
+        """Earliest time for a request that respects the waiting period."""
         self._requested = False
 
     def postpone(self, now_us: int) -> None:
-        """Restart the waiting period: the port has just been opened, or a greeting sent."""
+        """Restart the waiting period, after the port was opened or a greeting was sent."""
         self.due_us = now_us + REOPEN_US
 
     def request(self, now_us: int) -> None:
-        """Request that the port be reopened, unless the waiting period is still running."""
+        """Request that the port be reopened, unless the waiting period has not expired."""
         if now_us >= self.due_us:
             self.postpone(now_us)
             self._requested = True
@@ -387,7 +388,7 @@ class PortReopening:
         self._requested = True
 
     def take(self) -> bool:
-        """Return whether the port is to be reopened, and clear the request."""
+        """Return whether the port should be reopened, and clear the request."""
         requested, self._requested = self._requested, False
         return requested
 
@@ -400,9 +401,9 @@ def build_readings(
     causes: Causes = DEVICE_FAULTS,
     stamp: Callable[[int], int] = int,
 ) -> list[AnyReading]:
-    """Return changes in a link's health as readings of the devices that are connected through it.
+    """Return changes of a link's health as readings of the link's devices.
 
-    `stamp` converts a time to a reading's timestamp; a device whose timestamps must differ supplies its own.
+    `stamp` converts a time to a reading's timestamp, for devices whose timestamps must be unique.
     """
     names = tuple(devices)
     return [_build_reading(change, dev, now_us, causes, stamp) for change in changes for dev in names]

@@ -1,4 +1,4 @@
-"""Conversion between a sentence's text fields and a reading of the table, checked like any other reading."""
+"""Converts fields to readings of the table and back, with validation."""
 
 from collections.abc import Mapping
 from typing import get_args, get_origin
@@ -9,11 +9,11 @@ from controller.model.conversion import converter_of
 from controller.model.readings import AnyReading, Reading, kind_of
 
 COMMON = frozenset({"t", "dev", "arrived", "kind"})
-"""The fields of a reading that the table itself sets."""
+"""The fields of a reading that the table sets."""
 
 
 class ReadingError(ValueError):
-    """Raised for fields that do not form a reading; the message says what was found and what was expected."""
+    """Raised for fields that do not form a valid reading."""
 
 
 def _is_list(hint: object) -> bool:
@@ -39,18 +39,18 @@ def build_reading(
     *,
     text_values: bool = False,
 ) -> AnyReading:
-    """Build a reading of this kind from its own fields.
+    """Build a reading from its fields.
 
     Args:
         kind: The reading's kind.
-        fields: The reading's own fields, without those that the table sets.
-        dev: The device that the reading comes from.
+        fields: The reading's fields, without those that the table sets.
+        dev: The device that sent the reading.
         t_us: The reading's time.
-        arrived_us: When the reading arrived.
+        arrived_us: The reading's time of arrival.
         text_values: Whether all values are strings, with lists separated by commas.
 
     Raises:
-        ReadingError: If the fields are not exactly those of a reading of this kind.
+        ReadingError: If the kind does not exist or the fields are not valid for it.
     """
     if not isinstance(kind, str) or kind not in KINDS:
         raise ReadingError(f"found kind {kind!r}, expected one such as die_at or wall_impact")
@@ -62,7 +62,7 @@ def build_reading(
         for name, value in fields.items()
     }
     if kind == "input" and type(what := values.get("what")) is int:
-        # A ruling names its attempt by the number that outcomes carry.
+        # A ruling refers to its attempt by number, which may be an integer here.
         values["what"] = str(what)
     values |= {"kind": kind, "dev": dev, "t": t_us, "arrived": arrived_us}
     try:
@@ -73,7 +73,7 @@ def build_reading(
 
 
 def to_texts(reading: Reading) -> tuple[str, dict[str, str]]:
-    """Return a reading's kind and its own fields as a sentence's text fields."""
+    """Return a reading's kind, and its fields as text, without those that the table sets."""
     values = msgspec.to_builtins(reading)
     return kind_of(reading), {
         name: _text(value) for name, value in values.items() if name not in COMMON and value is not None

@@ -1,4 +1,4 @@
-"""The device types that a table's file can name. A new type needs a module and one line here."""
+"""The device types of a table's file. A new type needs a module and an entry here."""
 
 from collections.abc import Mapping
 from importlib import import_module
@@ -14,18 +14,18 @@ DEVICE_MODULES: Mapping[str, str] = {
     "shoe": "drivers.shoe.device",
     "ss2": "drivers.ss2.device",
 }
-"""Each type's name and the module whose TYPE describes it, imported on demand."""
+"""The module of each type, by the type's name. Modules are imported on demand."""
 
 
 class UnknownDeviceTypeError(LookupError):
-    """Raised for a device type that does not exist; the message names those that do."""
+    """Raised for an unknown device type; the message lists the known types."""
 
 
 def device_type(name: str) -> DeviceType:
     """Return the device type with this name.
 
     Raises:
-        UnknownDeviceTypeError: If there is none.
+        UnknownDeviceTypeError: If there is no such type.
     """
     module = DEVICE_MODULES.get(name)
     if module is None:

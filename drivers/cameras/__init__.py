@@ -1,1 +1,1 @@
-"""Cameras that report what they see to a table."""
+"""Cameras that report dice, balls or cards to a table."""

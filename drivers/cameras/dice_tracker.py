@@ -1,9 +1,8 @@
-"""Tracks two dice from frame to frame: tells them apart, and reports when one comes to rest or is lost.
+"""Tracks two dice from frame to frame, for a camera that does not distinguish them.
 
-The camera itself does not tell the dice apart; it sees two candidates in each frame. The dice keep their
-numbers as long as only one assignment of candidates to dice is plausible. If both assignments are plausible,
-the dice are lost until the table is empty: a die mistaken for the other could be credited with a wall hit
-that it never made.
+The dice keep their numbers while only one assignment of candidates to dice is plausible. If two assignments
+are plausible, the dice are lost until the table is empty, because a die mistaken for the other could be
+credited with a wall hit that it never made.
 """
 
 from collections import deque
@@ -19,13 +18,13 @@ _MAX_READINGS = 12
 _MIN_READINGS = 3
 _CLEAR_RATIO = 2.0
 _MAX_BOUNCE = 0.5
-"""Maximum fraction of its speed that a die keeps when it bounces off a wall. The tracker does not know where
-the walls are."""
+"""Maximum fraction of its speed that a die keeps in a bounce off a wall. The positions of the walls are
+unknown."""
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A possible die in one frame: its position on the table, its face, and the confidence in that face."""
+    """A possible die in one frame, with its position on the table and its face."""
 
     x: float
     y: float
@@ -35,7 +34,7 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Sight:
-    """What the tracker reports about one die: a point of its track, its resting place, or its loss."""
+    """A report about one die: a point of its track, its resting place, or its loss."""
 
     what: Literal["at", "rest", "lost"]
     die: Die
@@ -47,7 +46,7 @@ class Sight:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrackerRules:
-    """How dice can move, and when a die counts as resting or lost."""
+    """Limits on the motion of dice, and the times after which a die is at rest or lost."""
 
     die_mm: float = 19.0
     max_speed_mm_per_s: float = 6000.0
@@ -55,7 +54,7 @@ class TrackerRules:
     still_us: int = 250_000
     lost_us: int = 150_000
     empty_us: int = 2_000_000
-    """After this long without any candidate, the next dice to appear are those of another throw."""
+    """Time without a candidate after which the next dice belong to another throw."""
 
 
 @dataclass(slots=True)
@@ -88,7 +87,7 @@ class _Track:
         self.readings.append(candidate)
 
     def face(self) -> tuple[Face | None, float]:
-        """Return the face on which all readings agree and its mean confidence; None and 0 if they differ."""
+        """Return the face common to all readings, and its mean confidence; None and 0 if the faces differ."""
         faces = {reading.face for reading in self.readings}
         if len(faces) != 1 or None in faces:
             return None, 0.0
@@ -109,7 +108,7 @@ class DiceTracker:
         self._empty_since_us: int | None = None
 
     def frame(self, t: int, candidates: Iterable[Candidate]) -> list[Sight]:
-        """Handle all candidates of one frame; return what the frame shows about the dice."""
+        """Handle all candidates of one frame and return the resulting reports."""
         found = self._merge(candidates)
         if self._is_empty(t, found):
             return self._lose_missing(t)
@@ -135,7 +134,7 @@ class DiceTracker:
         return True
 
     def _merge(self, candidates: Iterable[Candidate]) -> list[Candidate]:
-        """Merge candidates less than half a die apart; if their faces differ, the merged one has none."""
+        """Merge candidates less than half a die apart. If their faces differ, the result has no face."""
         merged: list[Candidate] = []
         for candidate in sorted(candidates, key=lambda b: (b.x, b.y, b.face or 0, b.confidence)):
             index = next(
@@ -168,10 +167,9 @@ class DiceTracker:
     def _match_by_direction(
         self, t: int, straight: dict[Die, Candidate], crossed: dict[Die, Candidate]
     ) -> dict[Die, Candidate] | None:
-        """Match dice whose speed is not known yet: the vector between them should change as little as
-        possible.
+        """Match dice of unknown speed with the smallest change of the vector between them.
 
-        A mistake here is harmless, because only one point of the track has been reported.
+        A mistake is harmless, because only one point of the track has been reported.
         """
         one, two = self._tracks[1].candidate, self._tracks[2].candidate
 
@@ -193,7 +191,7 @@ class DiceTracker:
         return {**matched, other: second if matched[die] is first else first}
 
     def _match_single(self, t: int, candidate: Candidate) -> dict[Die, Candidate] | None:
-        """Match a single candidate after two dice were seen: dice that touch may briefly look like one."""
+        """Match a single candidate to one of two dice. Dice that touch may briefly look like one die."""
         matched = self._match_clearly(t, {1: candidate}, {2: candidate})
         return {} if matched is None else matched
 
@@ -259,8 +257,10 @@ def _distance(a: Candidate, b: Candidate) -> float:
 
 
 def _track_error(track: _Track, t: int, candidate: Candidate) -> float:
-    """Return a candidate's distance from the nearest position that the die could have reached, either
-    straight ahead or after a bounce off a wall."""
+    """Return a candidate's distance from the nearest position that the die can reach.
+
+    The die moves straight ahead or bounces off a wall.
+    """
     seconds = (t - track.t) / 1e6
     ex, x_bounced = _axis_error(track.candidate.x, track.vx * seconds, candidate.x)
     ey, y_bounced = _axis_error(track.candidate.y, track.vy * seconds, candidate.y)
@@ -268,6 +268,6 @@ def _track_error(track: _Track, t: int, candidate: Candidate) -> float:
 
 
 def _axis_error(last: float, step: float, found: float) -> tuple[float, float]:
-    """Return the error along one axis for a die that kept going, and for one that bounced off a wall."""
+    """Return the errors along one axis, without and with a bounce off a wall."""
     low, high = sorted((last + step, last - _MAX_BOUNCE * step))
     return abs(found - last - step), max(low - found, found - high, 0.0)

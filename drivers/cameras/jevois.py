@@ -1,13 +1,13 @@
-"""A JeVois-style smart camera above a dice table: its detections become tracks and resting places of dice.
+"""Converts the detections of a JeVois-style smart camera above a dice table to readings of the dice.
 
-It reports where the dice are and which face is up. It does not report their release, what they lie on, their
-tilt, or whether one left the table: a table that needs these must have other sensors for them.
+The camera reports the positions and faces of dice. It does not report releases, surfaces, tilts, or dice that
+leave the table. A table that needs these readings must have other sensors.
 
-Of its standardized serial messages, those about objects in the image are read: Normal (`N2 id x y w h`) and
-Detail (`D2 id x1 y1 ... x4 y4 extra`) in two dimensions, with or without a preceding stamp, and the marks of
-each frame's start and end. Coordinates are the camera's: 0 in the middle, x from -1000 (left) to 1000, y
-downwards. The firmware departs from its documentation, so the parser tolerates a corner that is sent twice,
-an undocumented count before the corners, and blanks at the end of a line.
+The decoder accepts the camera's two-dimensional Normal (`N2 id x y w h`) and Detail (`D2 id x1 y1 ... x4 y4
+extra`) messages, with or without a preceding stamp, and the marks of each frame's start and end. Coordinates
+are 0 in the middle of the image; x ranges from -1000 (left) to 1000, and y increases downwards. Because of
+deviations of the firmware from its documentation, the decoder tolerates a corner that is sent twice, a count
+before the corners, and blanks at the end of a line.
 """
 
 import math
@@ -33,14 +33,14 @@ from drivers.health import Change, Fault, Health, PortReopening, build_readings
 BAUD = 115_200
 MAX_LINE = 1024
 MAX_COORDINATE = 10_000.0
-"""Far outside any image; a coordinate beyond it is damaged."""
+"""Maximum coordinate, far outside any image. A larger coordinate is damaged."""
 
 Point = tuple[float, float]
 
 
 @dataclass(frozen=True, slots=True)
 class Detection:
-    """An object in the image: its category, the camera's score for it (0 to 100) and its centre."""
+    """An object in the image, with the camera's score (0 to 100) and the object's centre."""
 
     category: str
     score: float | None
@@ -51,7 +51,7 @@ class Detection:
 
 @dataclass(frozen=True, slots=True)
 class FrameMark:
-    """The start or the end of the camera's messages about one frame."""
+    """The start or end of the camera's messages about one frame."""
 
     which: Literal["start", "stop"]
     stamp: str | None = None
@@ -59,7 +59,7 @@ class FrameMark:
 
 @dataclass(frozen=True, slots=True)
 class DiscardedLine:
-    """A line that is neither a detection nor a frame mark, in printable form for technicians."""
+    """A line that is neither a detection nor a frame mark. `text` is printable."""
 
     text: str
 
@@ -73,26 +73,26 @@ _MAX_SHOWN = 60
 
 
 class Decoder:
-    """Decodes bytes, in pieces of any size and with any of the camera's line endings, into messages."""
+    """Decodes bytes, with any of the camera's line endings, into messages."""
 
     def __init__(self) -> None:
         """Start with an empty buffer."""
         self.lines = 0
-        """Non-empty lines received."""
+        """Number of non-empty lines received."""
         self.discarded = 0
-        """Lines received that were neither a detection nor a frame mark."""
+        """Number of lines received that were neither a detection nor a frame mark."""
         self._lines = LineSplitter(MAX_LINE, _LINE_ENDS)
 
     def join(self) -> None:
-        """Discard everything before the next line end: it may be the tail of a line."""
+        """Discard the text before the next line end, which may be the end of a line."""
         self._lines.join()
 
     def feed(self, data: bytes) -> list[Message]:
-        """Add bytes; return the messages of the lines that they complete."""
+        """Add bytes and return the messages of the completed lines."""
         return [self._read(line) for line in self._lines.feed(data) if line.text.strip()]
 
     def reset(self) -> None:
-        """Discard an unfinished line: the link was lost."""
+        """Discard an unfinished line after the loss of the link."""
         self._lines.clear()
 
     def _read(self, line: Line) -> Message:
@@ -128,7 +128,7 @@ def _normal(name: str, fields: Sequence[str], stamp: str | None) -> Detection | 
 
 
 def _detail(name: str, fields: Sequence[str], stamp: str | None) -> Detection | None:
-    """Parse four corners: the count 4 may come before them, and other categories may follow them."""
+    """Parse four corners, which the count 4 may precede and other categories may follow."""
     numbers = _numbers(fields)
     if len(numbers) == 9 and numbers[0] == 4:
         numbers = numbers[1:]
@@ -139,7 +139,7 @@ def _detail(name: str, fields: Sequence[str], stamp: str | None) -> Detection | 
 
 
 def _centre(corners: list[Point]) -> Point:
-    """Return the centre of four corners; the firmware may have sent one of them twice instead of another."""
+    """Return the centre of four corners. The firmware may have sent one corner twice instead of another."""
     if len(set(corners)) == len(corners):
         return sum(x for x, _ in corners) / 4, sum(y for _, y in corners) / 4
     xs, ys = [x for x, _ in corners], [y for _, y in corners]
@@ -167,10 +167,10 @@ def _detection(name: str, x: float, y: float, stamp: str | None) -> Detection | 
 
 
 MAX_OBJECTS = 32
-"""Maximum number of objects kept from one frame, far more than a table has dice."""
+"""Maximum number of objects stored from one frame, far more than a table's dice."""
 MAX_AHEAD_US = 100_000
-"""Frames that arrive in one burst are timestamped about one frame period apart, but at most this far ahead of
-the time that follows from their arrival."""
+"""Maximum difference between a frame's timestamp and the time derived from its arrival. Frames that arrive in
+one burst are timestamped 0.9 frame periods apart."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -178,28 +178,28 @@ class JevoisSettings:
     """A camera on a serial port, calibrated for one table."""
 
     port: str
-    """The serial port, by its path in /dev/serial or its udev name."""
+    """The serial port's path in /dev/serial, or its udev name."""
     faces: Mapping[str, int]
     """The face for each of the camera's categories, for example `die5: 5`."""
     calibration: tuple[tuple[float, ...], ...]
-    """Four or more points: image x and y as the camera sends them, table x and y in millimetres."""
+    """Four or more points: x and y in the camera's coordinates, x and y on the table in millimetres."""
     baud: int = BAUD
     die_mm: float = 19.0
     frame_ms: float = 33.3
     """The camera's frame period."""
     latency_ms: float = 0.0
-    """Delay from the exposure to the frame's first line at the port."""
+    """Delay from the exposure to the arrival of the frame's first line."""
     still_mm: float = 4.0
     still_ms: float = 250.0
     """A die that stays within `still_mm` for `still_ms` is at rest."""
     lost_ms: float = 150.0
     silent_s: float = 2.0
-    """The camera is down after this long without a complete frame."""
+    """Time without a complete frame after which the camera is down."""
     error_mm: float = DEFAULT_MAX_ERROR_MM
-    """Maximum error of the calibration at its own points."""
+    """Maximum error of the calibration at its points."""
 
     def __post_init__(self) -> None:
-        """Raise ValueError for settings that can't work; the message says what was expected."""
+        """Raise ValueError for invalid settings."""
         for category, face in self.faces.items():
             if not 1 <= face <= 6:
                 raise ValueError(f"faces: found {face} for category {category}, expected 1 to 6")
@@ -207,18 +207,18 @@ class JevoisSettings:
 
 
 class JevoisCamera:
-    """One camera as a device of the table."""
+    """A camera as a device of the table."""
 
     def __init__(self, name: str, settings: JevoisSettings, _random_bytes: RandomBytes | None = None) -> None:
         """Create the device."""
         self.name = name
         self.decoder = Decoder()
         self.frames = 0
-        """Complete frames received."""
+        """Number of complete frames received."""
         self.spoilt_frames = 0
-        """Frames skipped because one of their lines was damaged or missing."""
+        """Number of frames skipped because a line was damaged or missing."""
         self.unknown_objects = 0
-        """Detections of a category that is not a face of a die."""
+        """Number of detections that are not dice on the table's plane."""
         self._settings = settings
         self._plane = fit_rows(settings.calibration, settings.error_mm)
         self._tracker = DiceTracker(
@@ -258,14 +258,14 @@ class JevoisCamera:
         return self._take_readings()
 
     def closed(self, now_us: int, code: str, seen: str) -> list[AnyReading]:
-        """Handle the closing of the port: the fault's code, and what was seen."""
+        """Handle the closing of the port, with the fault's code and a description."""
         self.decoder.reset()
         self._open = False
         self._report(now_us, self._health.record_closed(now_us, code, seen))
         return self._take_readings()
 
     def overflowed(self, now_us: int, lost: int) -> list[AnyReading]:
-        """Handle the loss of bytes that were discarded because the table was busy: the frame is spoilt."""
+        """Handle the loss of bytes that were discarded because the table was busy; skip the frame."""
         self.decoder.join()
         self._spoilt = True
         seen = f"{lost} bytes discarded: the table was busy"
@@ -281,7 +281,7 @@ class JevoisCamera:
         return self._take_readings()
 
     def next_deadline(self) -> int | None:
-        """Return when `tick` is next due."""
+        """Return when `tick` is due next."""
         if not self._open:
             return None
         if "silent" in self._health:
@@ -289,7 +289,7 @@ class JevoisCamera:
         return self._received_us + round(self._settings.silent_s * 1e6)
 
     def tick(self, now_us: int) -> list[AnyReading]:
-        """Handle what is due by now."""
+        """Run the work that is due."""
         due = self.next_deadline()
         if due is not None and now_us >= due:
             seen = (
@@ -300,7 +300,7 @@ class JevoisCamera:
         return self._take_readings()
 
     def take_output(self) -> bytes:
-        """Return no bytes: the camera is set up by its own script."""
+        """Return no bytes; the camera's script configures it."""
         return b""
 
     def take_reopen(self) -> bool:
@@ -360,7 +360,7 @@ class JevoisCamera:
         ]
 
     def _frame_time(self, arrived_us: int) -> int:
-        """Return when the camera saw a frame; a host that was busy may have read several frames at once."""
+        """Return the time of a frame's exposure, also if a busy host reads several frames at once."""
         seen_us = max(0, arrived_us - round(self._settings.latency_ms * 1000))
         spread_us = min(self._last_seen_us + round(self._settings.frame_ms * 900), seen_us + MAX_AHEAD_US)
         self._last_seen_us = max(seen_us, spread_us)
@@ -403,7 +403,7 @@ class JevoisCamera:
         self._readings += build_readings(changes, [self.name], now_us, stamp=self._stamp)
 
     def _stamp(self, t_us: int) -> int:
-        """Return the next reading's timestamp; no two readings share one, so that they keep their order."""
+        """Return a unique timestamp for the next reading, so that readings keep their order."""
         self._last_stamp_us = max(t_us, self._last_stamp_us + 1)
         return self._last_stamp_us
 

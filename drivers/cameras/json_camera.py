@@ -1,8 +1,8 @@
 """A camera program, or any other program, that sends readings as JSON lines.
 
-The readings are the same as any other device's, and are checked just as strictly. The lines have no checksum,
-no sequence number and no handshake, so a lost line goes unnoticed. docs/devices/json-camera.md explains how
-far such a program can be trusted, and how its clock is tracked.
+The readings are checked as strictly as those of other devices. The lines have no checksum, sequence number or
+handshake, so the loss of a line is not detected. docs/devices/json-camera.md describes the reliability of
+such a program and the tracking of its clock.
 """
 
 from collections import deque
@@ -46,7 +46,7 @@ class JsonLines:
         self._lines.clear()
 
     def feed(self, data: bytes) -> list[Object | BadLine]:
-        """Add bytes; return the content of each line that they complete. Empty lines are ignored."""
+        """Add bytes and return the contents of the completed lines, except empty lines."""
         found = []
         for line in self._lines.feed(data):
             if line.dropped:
@@ -82,15 +82,15 @@ WINDOW_US = 10_000_000
 SLICE_US = 1_000_000
 MAX_DEVIATION_US = 2_000_000
 RESET_AFTER = 3
-"""This many consecutive impossible times mean that the clock was reset."""
+"""Number of consecutive impossible times after which the script's clock counts as reset."""
 
 
 class BadClockError(ValueError):
-    """A time that can't be right."""
+    """Raised for an impossible time."""
 
 
 class ScriptClock:
-    """Estimates the offset between the script's clock and the table's from the smallest recent delay."""
+    """Estimates the offset between the clocks of script and table from the smallest recent delay."""
 
     def __init__(self) -> None:
         self._min_delays: deque[tuple[int, int]] = deque()
@@ -100,7 +100,7 @@ class ScriptClock:
         """Convert the script's `t_us`, from a line that arrived at `arrived_us`, to table time.
 
         Raises:
-            BadClockError: If `t_us` differs by more than `MAX_DEVIATION_US` from what previous lines imply.
+            BadClockError: If `t_us` deviates from previous lines by more than `MAX_DEVIATION_US`.
         """
         delay = arrived_us - t_us
         self._check(delay)
@@ -134,8 +134,8 @@ class ScriptClock:
 ALIVE = "alive"
 """The kind of a line that only shows that the script is running."""
 CLOSING_KINDS = frozenset({"die_released", "card"})
-"""The kinds of reading that close the betting. If one were timestamped too late, somebody could bet on what
-was already visible."""
+"""The kinds of reading that close the betting. A timestamp that is too late would allow bets on a visible
+event."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -146,29 +146,29 @@ class JsonCameraSettings:
     """`unix:` and a socket's path, `pipe:` and a named pipe's path, or a serial port."""
     baud: int = 115_200
     clock: Literal["arrival", "own"] = "arrival"
-    """`arrival`: readings are timestamped on arrival. `own`: they carry `t`, microseconds of the script's own
-    steady clock.
+    """The source of timestamps. `arrival` means the time of arrival. `own` means the field `t`, in
+    microseconds of the script's steady clock.
     """
     silent_s: float = 1.5
-    """Silence for this long is a fault; the script sends {"kind": "alive"} when it has nothing else to
+    """Duration from which silence is a fault. The script sends {"kind": "alive"} when it has nothing else to
     send.
     """
     alive_ms: int | None = None
     """With `clock: arrival`, the maximum interval between the script's lines. A release or a card that
-    arrives after a silence of more than twice this may be as old as the last line before the silence, and is
-    timestamped with that line's time.
+    arrives after a silence of more than twice this interval is timestamped with the last line before the
+    silence, because it may be as old as that line.
     """
     max_per_s: int = 1000
-    """Maximum number of lines read per second; the excess is discarded and reported as a fault."""
+    """Maximum number of lines read per second. The excess is discarded and reported as a fault."""
     calibration: tuple[tuple[float, ...], ...] = ()
-    """Four or more points: x and y as the script sends them, table x and y in millimetres. If empty, the
-    script sends table millimetres.
+    """Four or more points: x and y in the script's coordinates, x and y on the table in millimetres. If
+    empty, the script sends millimetres on the table.
     """
     error_mm: float = DEFAULT_MAX_ERROR_MM
-    """Maximum error of the calibration at its own points."""
+    """Maximum error of the calibration at its points."""
 
     def __post_init__(self) -> None:
-        """Raise ValueError for settings that can't work; the message says what was expected."""
+        """Raise ValueError for invalid settings."""
         if not 0 < self.silent_s <= 60:
             raise ValueError(f"silent_s: found {self.silent_s}, expected more than 0 and at most 60")
         if self.alive_ms is not None and not 1 <= self.alive_ms <= 10_000:
@@ -182,7 +182,7 @@ class JsonCameraSettings:
 
 
 class JsonCamera:
-    """One script as a device of the table."""
+    """A script as a device of the table."""
 
     def __init__(self, name: str, settings: JsonCameraSettings, _random_bytes: RandomBytes) -> None:
         """Create the device."""
@@ -198,7 +198,7 @@ class JsonCamera:
         self._reopening = PortReopening()
         self._babble = 0
         self._delay_window: tuple[int, int] = (0, 0)
-        """The time of the last line before a silence, and until when lines may still arrive late."""
+        """The time of the last line before a silence, and the time until which delayed lines may arrive."""
 
     def start(self, now_us: int) -> list[AnyReading]:
         """Start the device, which is down until a line is received."""
@@ -207,7 +207,7 @@ class JsonCamera:
         )
 
     def opened(self, now_us: int) -> list[AnyReading]:
-        """Handle a script's connection; the device is up after its first valid line."""
+        """Handle a script's connection. The device is up after the script's first valid line."""
         self._lines.connect()
         self._clock = ScriptClock()
         self._delay_window = (0, 0)
@@ -246,7 +246,7 @@ class JsonCamera:
         return readings
 
     def tick(self, now_us: int) -> list[AnyReading]:
-        """Handle what is due by now."""
+        """Run the work that is due."""
         changes = self._health.tick(now_us)
         if self._open and now_us >= self._silent_at_us():
             seconds = (now_us - self._received_us) / 1e6
@@ -257,7 +257,7 @@ class JsonCamera:
         return self._build_readings(now_us, changes)
 
     def next_deadline(self) -> int | None:
-        """Return when `tick` is next due."""
+        """Return when `tick` is due next."""
         due = self._health.next_deadline()
         if not self._open:
             return due
@@ -265,7 +265,7 @@ class JsonCamera:
         return silent if due is None else min(due, silent)
 
     def take_output(self) -> bytes:
-        """Return no bytes: nothing is sent to a script."""
+        """Return no bytes; a script receives no data."""
         return b""
 
     def take_reopen(self) -> bool:
@@ -312,9 +312,10 @@ class JsonCamera:
         return self._clock.to_table(t, now_us)
 
     def _latest_time(self, kind: object, now_us: int) -> int:
-        """Return the time for a line without `t`: its arrival, or a time that is no later than the event.
+        """Return the time for a line without `t`.
 
-        After a long silence, delayed lines may arrive together.
+        The time is that of the line's arrival. After a long silence, delayed lines may arrive together, so
+        the time of a reading that closes the betting is then the start of the silence.
         """
         alive_ms, received_us = self._settings.alive_ms, self._received_us
         if alive_ms is None:

@@ -1,1 +1,1 @@
-"""Devices on the Raspberry Pi's own GPIO lines: timed inputs, and a panel of buttons, switches and lamps."""
+"""Devices on the Raspberry Pi's GPIO lines: timed inputs, and panels of buttons, switches and lamps."""

@@ -1,8 +1,8 @@
-"""Beams, rotor index, pocket reader and impact comparators on kernel edge events.
+"""Converts pulses on GPIO lines to readings of beams, rotor index, pocket reader and impact comparators.
 
-A pulse becomes a reading only if the edges that determine its time were seen. Readings of a wheel's beam,
-index or pocket reader are timestamped with the middle of the pulse, when the ball or mark was centred
-whatever its speed; readings of other inputs are timestamped with the start of the pulse.
+A pulse becomes a reading only if the edges that determine its time were received. A reading of a ball beam,
+an index or a pocket reader is timestamped with the middle of the pulse, when the ball or mark is centred at
+any speed. A reading of any other input is timestamped with the start of the pulse.
 """
 
 from collections import deque
@@ -17,11 +17,11 @@ from drivers.gpio.settings import BeamsSettings, TimedInput
 from drivers.readings import build_reading
 
 MARGIN_US = 200
-"""Edges of two lines that are closer together than this may have been timestamped in the wrong order."""
+"""Minimum time between edges of two lines at which their order is certain."""
 MAX_PULSE_US = 200_000
-"""Maximum length of a pulse. A longer one is not a passing ball or mark but a hand, or a rotor that is parked
-or starting. The middle of a pulse this long is 100 ms old when the pulse ends, almost the 120 ms for which
-the table waits for late readings by default."""
+"""Maximum length of a pulse. A longer pulse is caused by a hand, or by a rotor that is parked or starting.
+The middle of a pulse of maximum length is 100 ms old at its end. By default, a table waits 120 ms for delayed
+readings."""
 _MAX_PHASES = 32
 
 
@@ -41,7 +41,7 @@ class BeamsDevice(GpioDevice):
             },
         )
         self.doubled = dict.fromkeys(inputs, 0)
-        """The number of pulses, by input, that began within the hold-off time of the previous one."""
+        """Number of pulses, by input, that began within the hold-off time of the previous pulse."""
         self._timed: Mapping[str, TimedInput] = inputs
         self._phase_first = settings.phase_first
         self._phase = next((key for key, timed in inputs.items() if timed.kind == "rotor_phase"), None)
@@ -103,7 +103,7 @@ class BeamsDevice(GpioDevice):
         return [self._reading(now_us, timed, change.t_us)]
 
     def _evaluate_passes(self, now_us: int) -> list[AnyReading]:
-        """Report each pass of the mark once the phase sensor's state around it is certain."""
+        """Report each pass of the mark once the phase sensor's state before and after it is certain."""
         readings: list[AnyReading] = []
         passes, self._passes = self._passes, []
         for name, began_us, ended_us in passes:
@@ -121,7 +121,7 @@ class BeamsDevice(GpioDevice):
         return readings
 
     def _phase_may_change(self, t_us: int) -> bool:
-        """Return whether the phase sensor's state at that time is still uncertain."""
+        """Return whether the phase sensor's state at this time is still uncertain."""
         if self._phase is None:
             return False
         line = self.lines[self._phase]
@@ -141,7 +141,7 @@ class BeamsDevice(GpioDevice):
                 return None
 
     def _phase_at(self, t_us: int) -> bool | None:
-        """Return the phase sensor's state at that time; None if unknown or too close to a change."""
+        """Return the phase sensor's state at this time; None if it is unknown or too close to a change."""
         if any(abs(phase.t_us - t_us) <= MARGIN_US for phase in self._phases):
             return None
         return next((phase.active for phase in reversed(self._phases) if phase.t_us < t_us), None)

@@ -1,29 +1,28 @@
-"""Debounces one input line, using its edges and reads of its level.
+"""Debounces one input line, based on its edges and on reads of its level.
 
-It uses the times of edges and reads, not a clock. A level counts once a later edge or a read of the line
-shows that the level lasted for `debounce_us`. A timer alone can't show that: the edge that ended the level
-may not have been received yet.
+A level is stable once a later edge or a read of the line shows that the level lasted for `debounce_us`. A
+timer is not sufficient, because the edge that ended the level may not have been received yet.
 """
 
 from collections import deque
 from dataclasses import dataclass
 
 READ_AGAIN_US = 10_000
-"""A level that no edge explains is accepted if a second read, this much later, confirms it."""
+"""Minimum time between two reads that confirm a level without an edge."""
 HIDDEN_PULSE_US = 5_000
-"""Two successive edges in the same direction mean that an edge in the other direction was missed. If they are
-closer together than this, the contact may be bouncing."""
+"""Minimum time between two successive edges in one direction that counts as a missed edge. At a shorter
+interval, the contact may be bouncing."""
 REQUEST_AGAIN_US = 50_000
 QUIET_US = 1_000_000
-"""Edges are counted over this period. A line that babbled is used again once it has not changed too often for
-this long."""
+"""Period over which edges are counted, and time after which a babbling line that has become quiet is used
+again."""
 _SEQ = 2**32
 _ALWAYS_US = 2**63
 
 
 @dataclass(frozen=True, slots=True)
 class LevelChange:
-    """The line became active or inactive at `t_us`; `exact` is False if no edge marks that time."""
+    """A change of the line's level at `t_us`. `exact` is False if no edge marks that time."""
 
     active: bool
     t_us: int
@@ -32,7 +31,7 @@ class LevelChange:
 
 @dataclass(frozen=True, slots=True)
 class EdgesLost:
-    """Edges were lost at some time after `since_us`."""
+    """The loss of edges at some time after `since_us`."""
 
     edges: int
     since_us: int
@@ -40,7 +39,7 @@ class EdgesLost:
 
 @dataclass(frozen=True, slots=True)
 class EdgeMissed:
-    """The line's level contradicts its edges: an edge was missed."""
+    """A contradiction between the line's level and its edges, which shows that an edge was missed."""
 
     active: bool
     t_us: int
@@ -48,14 +47,14 @@ class EdgeMissed:
 
 @dataclass(frozen=True, slots=True)
 class HiddenPulse:
-    """The line may have changed briefly, unseen: too briefly for a fault, but too long to be ignored."""
+    """A possible unseen pulse that is too short for a fault, but too long to be ignored."""
 
     t_us: int
 
 
 @dataclass(frozen=True, slots=True)
 class Babbling:
-    """The line changes faster than its sensor or contact can."""
+    """The start of babbling: the line changes faster than its sensor or contact can."""
 
     edges_per_s: int
     t_us: int
@@ -63,7 +62,7 @@ class Babbling:
 
 @dataclass(frozen=True, slots=True)
 class Quiet:
-    """A line that babbled has not changed too often for `QUIET_US`."""
+    """The end of babbling: the line has not changed too often for `QUIET_US`."""
 
     t_us: int
 
@@ -77,9 +76,9 @@ class InputLine:
     def __init__(self, debounce_us: int, max_edges_per_s: int) -> None:
         """Start with an unknown level."""
         self.stable: bool | None = None
-        """Whether the line is active; None while unknown."""
+        """Whether the line is active; None if unknown."""
         self.since_us = 0
-        """The time at which the stable level began."""
+        """The start of the stable level."""
         self.babbling = False
         self.edges = 0
         self.bounces = 0
@@ -97,7 +96,7 @@ class InputLine:
         self._requested_us: int | None = None
 
     def opened(self) -> None:
-        """Start over: the line's edges are numbered from 1 again."""
+        """Reset the state after the line was opened. Its edges are numbered from 1 again."""
         self._forget()
         self._seq = 0
         self._requested_us = None
@@ -109,7 +108,7 @@ class InputLine:
         return [EdgesLost(0, since_us)]
 
     def edge(self, t_us: int, active: bool, seq: int) -> list[LineChange]:
-        """Handle an edge: the line became active or inactive."""
+        """Handle an edge."""
         changes: list[LineChange] = []
         expected = seq if self._seq is None else (self._seq + 1) % _SEQ
         if seq != expected:
@@ -155,7 +154,7 @@ class InputLine:
         return changes + self._settle(t_us)
 
     def tick(self, now_us: int) -> list[LineChange]:
-        """Handle the passing of time; the only possible change is Quiet."""
+        """Handle the passing of time. The only possible change is Quiet."""
         if self.babbling and now_us - self._babble_us >= QUIET_US:
             self.babbling = False
             self._recent.clear()
@@ -169,7 +168,7 @@ class InputLine:
 
     @property
     def read_due_us(self) -> int | None:
-        """Return when the line's level should be read; None if it need not be."""
+        """Time at which the line's level should be read; None if a read is unnecessary."""
         if self._raw is None:
             due = 0
         elif self._contradicted_us is not None:
@@ -182,16 +181,16 @@ class InputLine:
 
     @property
     def certain_until_us(self) -> int:
-        """Return the time up to which the line's state is certain."""
+        """Time up to which the line's state is certain."""
         return _ALWAYS_US if self._raw == self.stable else self._raw_us
 
     @property
     def quiet_us(self) -> int | None:
-        """Return when a babbling line may count as quiet; None if it is not babbling."""
+        """Earliest time at which a babbling line may become quiet; None if the line is not babbling."""
         return self._babble_us + QUIET_US if self.babbling else None
 
     def _same_direction(self, t_us: int, active: bool) -> list[LineChange]:
-        """Handle a second edge in the same direction: the edge between the two was missed."""
+        """Handle a second edge in one direction, which shows that the edge between the two was missed."""
         self.bounces += 1
         if self.stable != active:
             self._raw_us, self._raw_exact = t_us, True

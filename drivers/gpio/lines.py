@@ -1,4 +1,4 @@
-"""The base class of both GPIO devices: handles edges and levels, re-reads lines, and detects faults."""
+"""The base class of the GPIO devices, which re-reads lines and detects faults."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
@@ -19,7 +19,7 @@ from drivers.gpio.input_line import (
 from drivers.health import LINK, REPEAT_US, Cause, Change, Health, PortReopening, build_readings
 
 _OPEN = "when the lines can be opened"
-_AFTER_A_SECOND = "a second after the last one"
+_AFTER_A_SECOND = "a second after the last occurrence"
 
 GPIO_FAULTS: dict[str, Cause] = {
     "starting": Cause(
@@ -34,12 +34,12 @@ GPIO_FAULTS: dict[str, Cause] = {
     ),
     "no_chip": Cause(
         "the table's file names the chip of another Raspberry Pi model, or the chip disappeared",
-        "compare the label with the one that gpiodetect shows in brackets: pinctrl-bcm2711 (Pi 4) or"
+        "compare the label with the label in brackets in the output of gpiodetect: pinctrl-bcm2711 (Pi 4) or"
         " pinctrl-rp1 (Pi 5); a chip that disappeared is opened automatically when it returns",
         _OPEN,
     ),
     "no_line": Cause(
-        "the chip has no such line, or can't pull it as the table's file says",
+        "the chip does not have the line, or does not support the pull given in the table's file",
         "compare the line and its pull with the device's page",
         _OPEN,
     ),
@@ -49,13 +49,13 @@ GPIO_FAULTS: dict[str, Cause] = {
         _OPEN,
     ),
     "no_permission": Cause(
-        "the service's user is not in group gpio, or the unit does not allow the chip",
-        "ls -l /dev/gpiochip* must show group gpio; the unit needs DeviceAllow=char-gpiochip rw",
+        "the service's user is not in group gpio, or the unit does not allow access to the chip",
+        "check that ls -l /dev/gpiochip* shows group gpio and that the unit has DeviceAllow=char-gpiochip rw",
         _OPEN,
     ),
     "port_fault": Cause(
         "the operating system refused to read or set up a line, or the chip disappeared",
-        "the lines are reopened automatically; if that does not help, look at dmesg",
+        "the lines are reopened automatically; if that does not help, check the output of dmesg",
         _OPEN,
     ),
     "silent": Cause(
@@ -64,45 +64,45 @@ GPIO_FAULTS: dict[str, Cause] = {
         "when the levels are reported again",
     ),
     "lost_edges": Cause(
-        "there were more edges than the kernel can buffer, or the controller was busy",
+        "the line had more edges than the kernel can buffer, or the controller was busy",
         "check the controller's load, and look for an oscillating line; the lost edges were not counted",
         _AFTER_A_SECOND,
     ),
     "missed_edge": Cause(
-        "an edge too short for the hardware, or interference",
+        "a pulse too short for the hardware, or interference",
         "check the pull, the shield and the length of the wire",
         _AFTER_A_SECOND,
     ),
     "babbling": Cause(
         "a loose contact, a missing pull, a misaligned beam, or interference",
         "check the plug and the pull; the input is ignored until the line is quiet",
-        "a second after the line last changed too often",
+        "when the line has not changed too often for a second",
     ),
     "stuck": Cause(
-        "something blocks the beam or presses the button, or the wire is cut or shorted",
+        "an object blocks the beam or presses the button, or the wire is cut or shorted",
         "inspect and clean the sensor; test the wire with a meter",
         "when the input is released",
     ),
     "direction_unclear": Cause(
         "one of the two index sensors has failed or is dirty, or the rotor reversed in front of them",
-        "turn the rotor slowly by hand: both sensors must detect the mark, one after the other",
-        "when both sensors have detected the mark in turn",
+        "turn the rotor slowly by hand, and check that both sensors detect the mark, one after the other",
+        "when both sensors have detected the mark, one after the other",
     ),
 }
 """The faults of a GPIO device by code."""
 
 
 READ_ALL_US = 1_000_000
-"""Every line is read this often, so that a missed edge can't leave its state wrong for long."""
+"""Interval at which every line is read, to correct its state after a missed edge."""
 SILENT_US = 2_000_000
 MOMENTARY_US = 1_000_000
-"""A momentary fault remains active for this long."""
+"""Duration of a momentary fault."""
 MUTE_US = 200_000
-"""A babbling line is ignored for this long at a time."""
+"""Time for which a babbling line is ignored after each burst of edges."""
 
 
 class InputSetup(Protocol):
-    """The settings common to a panel's inputs and to timed inputs."""
+    """The settings common to panel inputs and timed inputs."""
 
     @property
     def line(self) -> int: ...
@@ -127,9 +127,9 @@ class GpioDevice(ABC):
 
         Args:
             name: The device's name.
-            inputs: Its inputs by name.
+            inputs: The settings of the device's inputs, by input.
             devices: The table's device to which each input belongs, by input.
-            stuck_us: How long each input may be active before it counts as stuck; 0 for no limit.
+            stuck_us: Maximum time for which each input may be active, by input; 0 for no limit.
         """
         self.name = name
         self.lines = {key: InputLine(s.debounce_us, s.max_edges_per_s) for key, s in inputs.items()}
@@ -151,14 +151,14 @@ class GpioDevice(ABC):
         """Handle a change of the input with this name."""
 
     def on_gap(self, name: str) -> None:  # noqa: B027 - a panel's switches have no pulse in progress
-        """Handle a gap in what is known about this input, such as a lost edge."""
+        """Handle a gap in the input's history, such as a lost edge."""
 
     def start(self, now_us: int) -> list[AnyReading]:
         """Start the device, which is down until its lines are open."""
-        return self._report_down(now_us, "starting", f"{self.name} has not been opened yet")
+        return self._report_down(now_us, "starting", f"the lines of {self.name} have not been opened yet")
 
     def opened(self, now_us: int) -> list[AnyReading]:
-        """Handle the opening of the lines; the device is down until every line has been read."""
+        """Handle the opening of the lines. The device is down until every line has been read."""
         self._is_open = True
         self._received_us = now_us
         self._read_all_us = now_us + READ_ALL_US
@@ -182,7 +182,7 @@ class GpioDevice(ABC):
         readings: list[AnyReading] = []
         for name, line in self.lines.items():
             readings += self._report_changes(
-                now_us, name, line.lost(self._received_us), f"some of the {lost} edges discarded on all lines"
+                now_us, name, line.lost(self._received_us), f"some of {lost} edges discarded on all lines"
             )
         return readings
 
@@ -205,7 +205,7 @@ class GpioDevice(ABC):
         return readings
 
     def tick(self, now_us: int) -> list[AnyReading]:
-        """Handle what is due by now."""
+        """Run the work that is due."""
         changes = self._end_faults(now_us)
         if not self._is_open:
             return changes
@@ -241,7 +241,7 @@ class GpioDevice(ABC):
             self._output.append(command)
 
     def take_output(self) -> LineCommands:
-        """Return the queued commands for the port, and empty the queue."""
+        """Return the queued commands for the port, and clear the queue."""
         output = tuple(self._output)
         self._output.clear()
         return output
@@ -251,7 +251,7 @@ class GpioDevice(ABC):
         return self._reopening.take()
 
     def status(self) -> dict[str, object]:
-        """Return each line's state and counts of edges and bounces, and the active faults."""
+        """Return each line's state and counters, and the active faults."""
         return {
             "open": self._is_open,
             "troubles": [label for health in self._health.values() for label in health.fault_labels],
@@ -271,7 +271,7 @@ class GpioDevice(ABC):
     def report_fault(
         self, now_us: int, name: str, code: str, seen: str, *, since_us: int, momentary: bool = False
     ) -> list[AnyReading]:
-        """Report a fault of one input; `momentary` faults end by themselves."""
+        """Report a fault of one input. A `momentary` fault ends after MOMENTARY_US."""
         where = f"{name} (GPIO{self._inputs[name].line}) {seen}"
         changes = self._health[self._devices[name]].record(
             now_us,
@@ -296,7 +296,7 @@ class GpioDevice(ABC):
         return any(LINK in health for health in self._health.values())
 
     def _report_down(self, now_us: int, code: str, seen: str) -> list[AnyReading]:
-        """Report all devices down; this replaces any other fault."""
+        """Report all devices down. This replaces all other faults."""
         readings: list[AnyReading] = []
         for dev, health in self._health.items():
             health.forget()
@@ -304,7 +304,7 @@ class GpioDevice(ABC):
         return readings
 
     def _report_up(self, now_us: int, seen: str) -> list[AnyReading]:
-        """Report all devices up, and the faults that are still active."""
+        """Report all devices up, and all faults that are still active."""
         return [
             reading
             for dev, health in self._health.items()
@@ -354,7 +354,7 @@ class GpioDevice(ABC):
         return readings
 
     def _mute_babbling(self, now_us: int) -> None:
-        """Mute babbling lines for a while, so that they do not crowd out the others."""
+        """Mute babbling lines for MUTE_US, so that they do not delay the edges of other lines."""
         for name, line in self.lines.items():
             if line.babbling and now_us >= self._muted_until_us[name]:
                 self._muted_until_us[name] = now_us + MUTE_US
@@ -377,5 +377,5 @@ class GpioDevice(ABC):
 
 
 def _read_due_us(line: InputLine) -> int | None:
-    """Return when to read a line; None for a babbling line, which is read only together with all others."""
+    """Return when to read a line; None for a babbling line, which is read only every READ_ALL_US."""
     return None if line.babbling else line.read_due_us

@@ -1,4 +1,4 @@
-"""A panel on the Pi's own GPIO lines: buttons and switches in, lamps and buzzer out."""
+"""A panel of buttons, switches, lamps and a buzzer on the Pi's GPIO lines."""
 
 from collections.abc import Iterator, Mapping
 
@@ -30,7 +30,7 @@ class PanelDevice(GpioDevice):
         self._reported_open: dict[str, bool] = {}
 
     def opened(self, now_us: int) -> list[AnyReading]:
-        """Handle the opening of the lines: set every output again."""
+        """Handle the opening of the lines, and set every output."""
         self._reported_open.clear()
         readings = super().opened(now_us)
         for name in self._outputs:
@@ -40,7 +40,7 @@ class PanelDevice(GpioDevice):
     def on_change(self, now_us: int, name: str, change: LevelChange) -> list[AnyReading]:
         """Handle a change of a button or switch.
 
-        A button press counts only if its edge was seen. A switch's position counts even without an edge.
+        A button press counts only with an edge. A switch's position counts even without an edge.
         """
         read = self._reads[name]
         if read.kind == "switch":
@@ -56,7 +56,7 @@ class PanelDevice(GpioDevice):
         return [build_reading("input", fields, self.name, change.t_us, now_us)]
 
     def show(self, now_us: int, lamp: str, shows: str) -> None:
-        """Switch every output that follows this lamp, according to the lamp's value."""
+        """Set every output that follows this lamp to the lamp's value."""
         for name, output in self._outputs.items():
             if output.lamp != lamp:
                 continue
@@ -66,7 +66,7 @@ class PanelDevice(GpioDevice):
             self._send(name)
 
     def tick(self, now_us: int) -> list[AnyReading]:
-        """Handle what is due by now."""
+        """Run the work that is due."""
         for name in [name for name, dark_us in self._dark_us.items() if dark_us <= now_us]:
             del self._dark_us[name]
             self._lit[name] = False
@@ -79,7 +79,7 @@ class PanelDevice(GpioDevice):
         return min((at for at in due if at is not None), default=None)
 
     def status(self) -> dict[str, object]:
-        """Return each line's state and which outputs are lit."""
+        """Return the state of each line and output."""
         return {**super().status(), "lit": dict(self._lit)}
 
     def _send(self, name: str) -> None:

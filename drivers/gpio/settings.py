@@ -1,8 +1,7 @@
-"""The GPIO settings in a table's file, and the checks that find every mistake in them.
+"""The settings of GPIO devices in a table's file, and their checks.
 
-A line's number is its number on the chip, which equals the GPIO number on the 40-pin header. Nothing that
-affects how a line is read has a default: the chip, and each line's pull, polarity and debounce time must be
-given.
+A line's number is its number on the chip, which equals the GPIO number on the 40-pin header. The chip, and
+each input's pull, polarity and debounce time, have no defaults.
 """
 
 from collections.abc import Iterator, Mapping
@@ -13,7 +12,7 @@ from drivers.readings import ReadingError, build_reading
 
 Pull = Literal["up", "down", "none"]
 ChipLabel = Literal["pinctrl-rp1", "pinctrl-bcm2711"]
-"""The label of the header's chip on a Raspberry Pi 5 and on a Raspberry Pi 4."""
+"""The label of the header's chip, on a Raspberry Pi 5 and on a Raspberry Pi 4."""
 TimedKind = Literal[
     "ball_beam",
     "ball_drop",
@@ -24,47 +23,47 @@ TimedKind = Literal[
     "foreign_object",
     "wall_impact",
 ]
-"""What a timed input detects; `rotor_phase` is the second index sensor, which gives the direction."""
+"""The event that a timed input detects. `rotor_phase` is the second index sensor, for the direction."""
 
 HEADER_LINES = range(28)
 _FIXED_PULL_UP = (2, 3)
 
 MIN_DEBOUNCE_US = 1_000
 MAX_BUTTON_DEBOUNCE_US = 25_000
-"""Half the duration of a quick press (50 ms); a longer debounce time loses presses."""
+"""Half the duration of a quick press (50 ms). A longer debounce time loses presses."""
 MAX_SWITCH_DEBOUNCE_US = 250_000
-"""Doors and keys keep their position, and heavy contacts bounce for a long time."""
+"""Longer than for buttons, because doors and keys keep their position and heavy contacts bounce longer."""
 MIN_STUCK_US = 5_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class TimedLimits:
-    """The default settings of a kind of input, and the limits within which it misses no real pulse."""
+    """Default settings of a kind of input, and the limits at which it misses no pulse."""
 
     hold_off_us: int
     max_hold_off_us: int
     max_debounce_us: int
     stuck_us: int
     middle: bool
-    """Whether a reading's time is the middle of its pulse, the moment at which the ball or mark is centred,
-    rather than the pulse's start."""
+    """Whether a reading's time is the middle of its pulse, at which the ball or mark is centred. Otherwise it
+    is the start."""
 
 
 _S = 1_000_000
 TIMED: Mapping[str, TimedLimits] = {
     # At 4 rev/s, faster than any launch (2.5), the ball returns after 250 ms and cuts a beam for at least
-    # 1.2 ms (a chord of 12 mm at 9.8 m/s). At the drop it takes 20 ms to pass and may cut the beam twice.
+    # 1.2 ms (a chord of 12 mm at 9.8 m/s). At the drop, the ball passes in 20 ms and may cut the beam twice.
     "ball_beam": TimedLimits(50_000, 150_000, 1_000, 5 * _S, middle=True),
     "ball_drop": TimedLimits(500_000, 2 * _S, 5_000, 5 * _S, middle=False),
     "ball_out": TimedLimits(500_000, 2 * _S, 5_000, 30 * _S, middle=False),
-    # A rotor may be parked with its mark or the ball under the sensor; that is not a fault.
+    # A rotor that is parked with its mark or the ball under the sensor is not a fault.
     "rotor_index": TimedLimits(50_000, 300_000, 2_000, 0, middle=True),
     "rotor_phase": TimedLimits(0, 0, 2_000, 0, middle=True),
     # Pockets pass every 50 ms at 0.5 rev/s.
     "pocket_ball": TimedLimits(20_000, 40_000, 2_000, 0, middle=True),
-    # A 39 mm chip falling through a beam at 3 m/s cuts it for 13 ms, or less near its edge.
+    # A 39 mm chip that falls through a beam at 3 m/s cuts the beam for 13 ms, or less near the chip's edge.
     "foreign_object": TimedLimits(500_000, 2 * _S, 5_000, 0, middle=False),
-    # Two dice may hit the wall 10 ms apart; the judge sorts out ringing that outlasts the hold-off time.
+    # Two dice may hit the wall 10 ms apart. The judge handles ringing that exceeds the hold-off time.
     "wall_impact": TimedLimits(4_000, 8_000, 500, 2 * _S, middle=False),
 }
 """The limits of each kind of input."""
@@ -72,29 +71,30 @@ TIMED: Mapping[str, TimedLimits] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimedInput:
-    """An input whose timing decides an outcome."""
+    """An input whose timing affects an outcome."""
 
     line: int
     kind: TimedKind
     pull: Pull
     active_low: bool
     debounce_us: int
-    """A pulse shorter than this is ignored, and a gap shorter than this does not end a pulse."""
+    """Minimum length of a pulse, and of a gap that ends a pulse. Shorter pulses and gaps are ignored."""
     fields: Mapping[str, str | int | float] = field(default_factory=dict)
-    """Fixed fields of its readings: `beam`, `where`, or `wall`, `pos_mm` and `peak`."""
+    """Fixed fields of the input's readings: `beam`, `where`, or `wall`, `pos_mm` and `peak`."""
     dev: str = ""
-    """The device of the table to which the input belongs. Empty: this `gpio-beams` device."""
+    """The table's device to which the input belongs. By default, this `gpio-beams` device."""
     hold_off_us: int | None = None
-    """Minimum time between the starts of two pulses; a pulse that starts sooner is ignored. None: the kind's
-    default."""
+    """Minimum time between the starts of two pulses. A pulse that starts earlier is ignored. The default
+    depends on the kind."""
     stuck_us: int | None = None
-    """An input that is active for longer than this is a fault; 0: never. None: the kind's default."""
+    """Maximum time for which the input may be active; a longer time is a fault. 0 means no limit. The default
+    depends on the kind."""
     max_edges_per_s: int = 200
-    """An input with more edges per second than this is babbling; a ball causes at most 10."""
+    """Maximum number of edges per second; an input with more edges is babbling. A ball causes at most 10."""
 
     @property
     def limits(self) -> TimedLimits:
-        """The limits of its kind."""
+        """The limits of the input's kind."""
         return TIMED[self.kind]
 
 
@@ -105,10 +105,10 @@ class BeamsSettings:
     chip: ChipLabel
     inputs: Mapping[str, TimedInput]
     phase_first: Literal["cw", "ccw"] | None = None
-    """The rotor's direction when its mark passes the `rotor_phase` sensor before the `rotor_index` sensor."""
+    """The rotor's direction if its mark passes the `rotor_phase` sensor before the `rotor_index` sensor."""
 
     def __post_init__(self) -> None:
-        """Refuse settings that can't work. Raises ValueError with every mistake."""
+        """Raise ValueError with every mistake in the settings."""
         _raise_mistakes([*_line_mistakes(self.chip, self.inputs), *_beam_mistakes(self)])
 
 
@@ -122,15 +122,16 @@ class PanelInput:
     debounce_us: int
     kind: Literal["input", "switch"]
     name: str
-    """The input's name (no_roll, set_number...) or the switch's (door, tamper, key)."""
+    """The name of an input (no_roll, set_number...) or of a switch (door, tamper, key)."""
     by: str = ""
-    """For an input: the role of the person who presses the button."""
+    """For an input, the role of the person who presses the button."""
     fields: Mapping[str, str | int | bool] = field(default_factory=dict)
-    """For an input: its arguments."""
+    """The arguments of an input."""
     open_when: Literal["active", "inactive"] | None = None
-    """For a switch: the state that means open. Wire the switch so that a cut wire reads as open."""
+    """For a switch, the state that means open. Wire the switch so that a cut wire means open."""
     stuck_us: int = 30_000_000
-    """A button held for longer than this is a fault; 0: never. Switches are not checked."""
+    """Maximum time for which a button may be pressed; a longer time is a fault. 0 means no limit. Switches
+    are not checked."""
     max_edges_per_s: int = 200
 
 
@@ -143,21 +144,21 @@ class PanelOutput:
     lamp: str
     """The table lamp that the output follows: puck, no_more_bets, no_roll, lock, buzzer..."""
     lit_when: tuple[str, ...] = ()
-    """The table lamp's values that switch the output on; `on_*` matches all that begin with `on_`. Empty:
-    `on`."""
+    """The lamp values that switch the output on. `on_*` matches all values that begin with `on_`. The default
+    is `on`."""
     dark_when: tuple[str, ...] = ()
-    """The values that switch the output off, whatever `lit_when` says. Without `lit_when`, all others switch
-    it on."""
+    """The lamp values that switch the output off. They take precedence over `lit_when`. Without `lit_when`,
+    all other values switch the output on."""
     for_ms: int = 0
-    """How long the output stays on; 0: until it is switched off."""
+    """Time after which the output is switched off; 0 means no limit."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PanelSettings:
     """A `gpio-panel` device: buttons, switches, lamps and buzzer.
 
-    `factory` names the library through which the lines are requested: gpiod. A table's file from release 0.2
-    may name lgpio instead; gpiod is used in that case too.
+    `factory` names the library through which the lines are requested. It is gpiod. A table's file from
+    release 0.2 may name lgpio, but gpiod is used.
     """
 
     chip: ChipLabel
@@ -166,7 +167,7 @@ class PanelSettings:
     outputs: Mapping[str, PanelOutput] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Refuse settings that can't work. Raises ValueError with every mistake."""
+        """Raise ValueError with every mistake in the settings."""
         _raise_mistakes([*_line_mistakes(self.chip, self.inputs, self.outputs), *_panel_mistakes(self)])
 
 
@@ -183,10 +184,10 @@ def _line_mistakes(
     if chip not in get_args(ChipLabel):
         yield (
             f"chip: found {chip!r}, expected pinctrl-rp1 (Raspberry Pi 5) or pinctrl-bcm2711 (Pi 4); "
-            "a chip's number depends on the kernel, its label does not"
+            "use the label, because the chip's number depends on the kernel"
         )
     if not inputs and not outputs:
-        yield "inputs: found no line, expected at least one; list one, or delete the device"
+        yield "inputs: found no line, expected at least one; add a line or delete the device"
     taken: dict[int, str] = {}
     sections = {"inputs": inputs, "outputs": outputs or {}}
     for place, used in (
@@ -221,8 +222,8 @@ def _beam_mistakes(settings: BeamsSettings) -> Iterator[str]:
             yield f"inputs: found {found} of kind {kind}, expected one; define a device for each wheel"
     if "rotor_index" in kinds and "rotor_phase" not in kinds:
         yield (
-            "inputs: found a rotor_index without a rotor_phase, expected both: one sensor can't show "
-            "the rotor's direction; mount a second one next to it"
+            "inputs: found a rotor_index without a rotor_phase, expected both because one sensor cannot show "
+            "the rotor's direction; mount a second sensor next to the first"
         )
     if "rotor_phase" in kinds and settings.phase_first not in ("cw", "ccw"):
         yield "phase_first: missing, expected cw or ccw; turn the rotor to see which sensor reacts first"
@@ -238,12 +239,12 @@ def _timed_mistakes(place: str, timed: TimedInput) -> Iterator[str]:
     if timed.debounce_us > limits.max_debounce_us:
         yield (
             f"{place}.debounce_us: found {timed.debounce_us}, expected at most {limits.max_debounce_us} "
-            f"for {timed.kind}; a longer time loses real pulses"
+            f"for {timed.kind}; a longer time loses pulses"
         )
     if timed.hold_off_us is not None and not 0 <= timed.hold_off_us <= limits.max_hold_off_us:
         yield (
             f"{place}.hold_off_us: found {timed.hold_off_us}, expected 0 to {limits.max_hold_off_us} "
-            f"for {timed.kind}; a longer time loses the next real pulse"
+            f"for {timed.kind}; a longer time loses the next pulse"
         )
     if timed.kind == "rotor_phase":
         if timed.fields:
@@ -280,13 +281,13 @@ def _panel_input_mistakes(place: str, read: PanelInput) -> Iterator[str]:
     if not MIN_DEBOUNCE_US <= read.debounce_us <= max_us:
         yield (
             f"{place}.debounce_us: found {read.debounce_us}, expected {MIN_DEBOUNCE_US} to {max_us} for a "
-            f"{'button' if read.kind == 'input' else 'switch'}: contacts bounce for 1 to 20 ms, and a quick "
+            f"{'button' if read.kind == 'input' else 'switch'}; contacts bounce for 1 to 20 ms, and a quick "
             "press of a button lasts 50 ms"
         )
     if read.kind == "input" and read.stuck_us and read.stuck_us < MIN_STUCK_US:
         yield (
-            f"{place}.stuck_us: found {read.stuck_us}, expected 0, or at least {MIN_STUCK_US}: a button may "
-            "be held for seconds"
+            f"{place}.stuck_us: found {read.stuck_us}, expected 0 or at least {MIN_STUCK_US}, because a "
+            "button may be pressed for seconds"
         )
     kind: str = read.kind
     if not read.name:
@@ -294,8 +295,8 @@ def _panel_input_mistakes(place: str, read: PanelInput) -> Iterator[str]:
     if kind == "switch":
         if read.open_when not in ("active", "inactive"):
             yield (
-                f"{place}.open_when: found {read.open_when!r}, expected active or inactive: the state that "
-                "means open"
+                f"{place}.open_when: found {read.open_when!r}, expected the state that means open, active or "
+                "inactive"
             )
         if read.by or read.fields:
             yield f"{place}: found `by` or `fields`, expected neither for a switch"
@@ -303,7 +304,7 @@ def _panel_input_mistakes(place: str, read: PanelInput) -> Iterator[str]:
         if read.open_when is not None:
             yield f"{place}.open_when: found {read.open_when!r}, expected no value for an input"
         if not read.by:
-            yield f"{place}.by: missing, expected the role of whoever presses the button, such as dealer"
+            yield f"{place}.by: missing, expected the role of the person at the button, such as dealer"
         try:
             build_reading("input", {"name": read.name, "by": read.by, **read.fields}, "dev", 0, 0)
         except ReadingError as error:

@@ -1,4 +1,4 @@
-"""A node on any port, operated by hand: the boards' firmware, with readings typed on standard input.
+"""A node on any port that runs the boards' firmware and sends readings typed on standard input.
 
-It shares no code with the table's end, so that each can be tested against the other.
+It shares no code with the table's end, so the two ends can be tested against each other.
 """

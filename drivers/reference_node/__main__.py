@@ -1,6 +1,6 @@
 """Runs the reference node on a port: `python -m drivers.reference_node PORT NAME [options]`.
 
-It sends the readings that are typed on standard input, one per line: `kind field=value ...`.
+The node sends the readings typed on standard input, one per line, in the form `kind field=value ...`.
 """
 
 import argparse
@@ -14,10 +14,10 @@ from drivers.firmware.shared.node import Node
 
 
 class Board(Node):
-    """A board on a port. It prints each command that it receives to standard output."""
+    """A board on a port that prints each command to standard output."""
 
     def __init__(self, port: int, start_us: int, name: str, reads: str, key: bytes) -> None:
-        """Create the board on an open port; its clock starts at `start_us`."""
+        """Create the board on an open port. Its clock starts at `start_us`."""
         super().__init__(
             name,
             reads,
@@ -50,10 +50,10 @@ def main() -> int:
     parser.add_argument("port", help="the port's path")
     parser.add_argument("name", help="the node's name in the table's file")
     parser.add_argument(
-        "--reads", default="wall_impact", help="the kinds of reading it sends, comma-separated"
+        "--reads", default="wall_impact", help="the kinds of reading that the node sends, comma-separated"
     )
     parser.add_argument("--key", default="", help="the node's key, in hexadecimal digits")
-    parser.add_argument("--clock-us", type=int, default=0, help="what the board's clock reads at the start")
+    parser.add_argument("--clock-us", type=int, default=0, help="the initial value of the board's clock")
     given = parser.parse_args()
     port = os.open(given.port, os.O_RDWR | os.O_NOCTTY)
     tty.setraw(port)

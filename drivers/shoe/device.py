@@ -1,14 +1,13 @@
-"""A card shoe on a serial port that sends one code per line: its cards and its lid become readings.
+"""A card shoe on a serial port that sends one code per line.
 
-docs/devices/shoe.md describes how reliable such a shoe is, and how to write its code table.
+docs/devices/shoe.md describes the reliability of such a shoe and the format of its code table.
 
-Such a shoe's lines have no checksum, no sequence number and no handshake: if its cable is plugged in while it
-is sending `12`, the table may receive `2`. Text before the first line end after the port was opened or bytes
-were lost therefore never counts as a card; it is reported as a doubt unless it can only belong to an `alive`
-code.
+A shoe's lines have no checksum, sequence number or handshake. If the cable is plugged in while the shoe is
+sending `12`, the table may receive `2`. After the port was opened or bytes were lost, text before the first
+line end is therefore never a card. It is reported as a doubt, unless it can only belong to an `alive` code.
 
-Many shoes send each code several times. The same code within `repeats_us` of the previous one is a repeat.
-After at least twice that time it is another card; in between, it is reported as a doubt.
+Many shoes send each code several times. A code received again within `repeats_us` is a repeat. After at least
+twice that time, it is another card. In between, it is reported as a doubt.
 """
 
 from collections import Counter
@@ -25,58 +24,59 @@ from drivers.health import LINK, Change, Health, PortReopening, build_readings
 MAX_CODE = 32
 """Maximum length of a code in bytes."""
 _FRAMING = "\x02\x03 \t\r"
-"""Characters that shoes send around a code: start and end of text, blanks, tabs, a carriage return."""
+"""Characters around a code: start and end of text, blanks, tabs, carriage returns."""
 
 Word = Literal["unread", "lid_open", "lid_closed", "alive"]
-"""What a code can mean besides a card or a position."""
+"""The meaning of a code other than a card or a position."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Codes:
-    """A shoe's code table.
-
-    `cards` maps codes to faces (`Qh`, or `12` in a numbered deck), `positions` maps codes to the recipient of
-    the cards that follow, and `words` maps codes to all other meanings.
-    """
+    """A shoe's code table."""
 
     cards: Mapping[str, str]
+    """The face for each code: `Qh`, or `12` in a numbered deck."""
     positions: Mapping[str, str]
+    """The recipient of the following cards, by code."""
     words: Mapping[str, Word]
+    """All other meanings, by code."""
 
 
 @dataclass(frozen=True, slots=True)
 class CardOut:
-    """A card left the shoe: its face (None if the shoe could not read it) and its recipient (None if the shoe
-    did not name one)."""
+    """A card that left the shoe."""
 
     face: str | None
+    """None if the shoe could not read the card."""
     to: str | None
+    """The recipient; None if the shoe did not name a recipient."""
 
 
 @dataclass(frozen=True, slots=True)
 class Lid:
-    """The shoe's lid opened or closed."""
+    """The opening or closing of the shoe's lid."""
 
     is_open: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Doubt:
-    """Something that may have been a card; `seen` describes what was received without naming a card."""
+    """Text that may have been a card."""
 
     seen: str
+    """A description of the text that does not name a card."""
 
 
 @dataclass(frozen=True, slots=True)
 class Alive:
-    """A code that is not a card but shows that the shoe is connected."""
+    """A code that is not a card and shows that the shoe is connected."""
 
 
 Event = CardOut | Lid | Doubt | Alive
 
 
 class ShoeProtocol:
-    """Decodes one shoe's lines, and stores the last code, its time, and the recipient of the next cards."""
+    """Decodes the lines of a shoe."""
 
     def __init__(self, codes: Codes, repeats_us: int) -> None:
         self._codes = codes
@@ -89,16 +89,16 @@ class ShoeProtocol:
         self.repeats = 0
         self.doubts = 0
         self.unreadable = 0
-        """Lines since the last known code that were not known codes."""
+        """Number of consecutive lines without a known code."""
 
     def connect(self) -> None:
-        """Start over after the port was opened or bytes were lost: the next line may be cut."""
+        """Reset the decoder after the port was opened or bytes were lost. The next line may be truncated."""
         self._lines.join()
         self._last = ""
         self._to = None
 
     def feed(self, now_us: int, data: bytes) -> list[Event]:
-        """Decode bytes that arrived at `now_us`; return their events in order. Empty lines are ignored."""
+        """Decode bytes that arrived at `now_us` and return their events, except for empty lines."""
         events: list[Event] = []
         for line in self._lines.feed(data):
             code = line.text.decode("ascii", "replace").strip(_FRAMING)
@@ -112,7 +112,7 @@ class ShoeProtocol:
         return events
 
     def _handle_first_text(self, end: str, *, whole: bool) -> list[Event]:
-        """Handle the text before the first line end: a code, or the end of one."""
+        """Handle the text before the first line end, which is a code or the end of a code."""
         if not end:
             return []
         table = self._codes
@@ -162,7 +162,7 @@ _WORDS: Mapping[Word, Event] = {"lid_open": Lid(True), "lid_closed": Lid(False),
 
 
 class ShoeEncoder:
-    """The shoe's end, for simulations and tests: encodes cards with the same code table."""
+    """Encodes cards as a shoe does, for simulations and tests."""
 
     def __init__(self, codes: Codes, *, times: int = 1) -> None:
         """Create an encoder that sends each code `times` times."""
@@ -172,12 +172,12 @@ class ShoeEncoder:
         self._times = times
 
     def card(self, face: str, to: str | None = None) -> bytes:
-        """Return the bytes for a card that leaves the shoe, preceded by those for its recipient if given."""
+        """Return the bytes for a card, preceded by the bytes for its recipient if given."""
         position = _line(self._by_position[to]) if to is not None else b""
         return position + _line(self._by_card[face]) * self._times
 
     def word(self, word: Word) -> bytes:
-        """Return the bytes for any other word."""
+        """Return the bytes for a word."""
         return _line(self._by_word[word])
 
 
@@ -190,14 +190,14 @@ SUITS = "cdhs"
 PLAIN_CODES: Mapping[str, str] = {rank + suit.upper(): rank + suit for rank in RANKS for suit in SUITS} | {
     "10" + suit.upper(): "T" + suit for suit in SUITS
 }
-"""The code table of a shoe that sends its cards in plain text: `QH`, `TH` or `10H`."""
+"""The code table of a shoe that sends cards in plain text: `QH`, `TH` or `10H`."""
 FACES: Mapping[str, tuple[str, str | None]] = {
     rank + suit: (rank, suit) for rank in RANKS for suit in SUITS
 } | {str(number): (str(number), None) for number in range(2, 13)}
-"""The rank and suit of every face; the numbered cards of High Roller have no suit."""
+"""The rank and suit of every face. The numbered cards of High Roller have no suit."""
 LID_SWITCH = "shoe_lid"
 MAX_UNREADABLE = 5
-"""This many consecutive lines that are not codes mean a wrong speed or a bad cable."""
+"""Number of consecutive unreadable lines that indicates an incorrect speed or a bad cable."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -205,26 +205,26 @@ class ShoeSettings:
     """A shoe that sends one code per line."""
 
     port: str
-    """A serial port, preferably its name under /dev/serial/by-path."""
+    """A serial port, preferably by its name under /dev/serial/by-path."""
     baud: int = 9600
     cards: Mapping[str, str] = field(default_factory=lambda: PLAIN_CODES)
     """The face for each code: `H12: Qh`, or `12: "12"` in a numbered deck."""
     unread: tuple[str, ...] = ()
     """Codes for a card that the shoe could not read."""
     positions: Mapping[str, str] = field(default_factory=dict)
-    """Codes that name the position of the cards that follow, such as `P3: "3"`."""
+    """Codes that name the position of the following cards, such as `P3: "3"`."""
     lid_open: tuple[str, ...] = ()
     lid_closed: tuple[str, ...] = ()
     alive: tuple[str, ...] = ()
-    """Codes that mean only that the shoe is connected."""
+    """Codes that only show that the shoe is connected."""
     repeats_ms: int = 150
-    """How long after a code the shoe may repeat it. Two cards with the same code must be at least twice this
+    """Time within which the shoe may repeat a code. Two cards with the same code must be at least twice this
     time apart."""
     silent_s: float | None = None
-    """Silence for this long is a fault; only for a shoe that regularly sends a code listed under `alive`."""
+    """Duration from which silence is a fault, for a shoe that regularly sends a code listed under `alive`."""
 
     def __post_init__(self) -> None:
-        """Raise ValueError for settings that can't work; the message says what was expected."""
+        """Raise ValueError for invalid settings."""
         words = (*self.unread, *self.lid_open, *self.lid_closed, *self.alive)
         counts = Counter((*self.cards, *self.positions, *words))
         duplicates = sorted(code for code, times in counts.items() if times > 1)
@@ -264,7 +264,7 @@ class ShoeSettings:
 
 
 class Shoe:
-    """One shoe as a device."""
+    """A shoe as a device of the table."""
 
     def __init__(self, name: str, settings: ShoeSettings, _random_bytes: RandomBytes) -> None:
         """Create the device with this name."""
@@ -285,7 +285,7 @@ class Shoe:
         )
 
     def opened(self, now_us: int) -> list[AnyReading]:
-        """Handle the opening of the port. A shoe that does not send `alive` regularly is up immediately."""
+        """Handle the opening of the port. Without `silent_s`, the shoe is up immediately."""
         self._protocol.connect()
         self._open = True
         self._received_us = now_us
@@ -302,7 +302,7 @@ class Shoe:
         return self._readings(now_us, self._health.record_closed(now_us, code, seen))
 
     def overflowed(self, now_us: int, lost: int) -> list[AnyReading]:
-        """Handle the loss of bytes that were discarded because the table was busy: cards may be missing."""
+        """Handle the loss of bytes that were discarded because the table was busy. Cards may be missing."""
         self._protocol.connect()
         seen = f"{lost} bytes discarded: the table was busy"
         return self._readings(now_us, self._health.record_loss(now_us, now_us, "sentences_lost", seen))
@@ -317,7 +317,7 @@ class Shoe:
         return readings
 
     def tick(self, now_us: int) -> list[AnyReading]:
-        """Handle what is due by now."""
+        """Run the work that is due."""
         changes = self._health.tick(now_us)
         silent_at_us = self._silent_at_us()
         if silent_at_us is not None and now_us >= silent_at_us:
@@ -336,7 +336,7 @@ class Shoe:
         return min((at for at in due if at is not None), default=None)
 
     def take_output(self) -> bytes:
-        """Return no bytes: nothing is sent to such a shoe."""
+        """Return no bytes; a shoe receives no data."""
         return b""
 
     def take_reopen(self) -> bool:
@@ -382,7 +382,7 @@ class Shoe:
                 return up
 
     def _card(self, now_us: int, card: CardOut) -> Card:
-        """Return the card's reading; cards that arrive together are timestamped 1 us apart, in order."""
+        """Return the card's reading. Cards that arrive together are timestamped 1 us apart, in order."""
         self._last_card_us = t_us = max(now_us, self._last_card_us + 1)
         rank, suit = FACES[card.face] if card.face else (None, None)
         return Card(t=t_us, dev=self.name, rank=rank, suit=suit, to=card.to, arrived=t_us)  # type: ignore[arg-type]  # checked with the code table

@@ -1,6 +1,6 @@
-"""An SS2 wheel as a device: its status frames become readings, its silence and faults become health reports.
+"""An SS2 wheel as a device.
 
-The device reports what the wheel sent, and when it sent nothing. The judge decides whether a number counts.
+The device reports the wheel's status frames, silence and faults. The judge decides whether a number counts.
 """
 
 from collections.abc import Iterator, Mapping
@@ -35,21 +35,22 @@ from drivers.ss2.protocol import (
 )
 
 MAX_RPM_X10 = 300
-"""A rotor turns at 10 to 25 rpm; a higher speed than this means a faulty encoder, drive or setting."""
+"""Maximum plausible speed of a rotor, which turns at 10 to 25 rpm. A higher speed indicates a faulty encoder,
+drive or setting."""
 _IN_PLAY = frozenset({State.BALL_IN_RIM, State.NO_MORE_BETS, State.WINNING_NUMBER})
 _MAX_FORWARD_GAMES = LAST_SPIN // 2
 _LASTING = frozenset({COMPONENT, ROTOR_SPEED})
-"""Faults that remain active until the wheel's frames show that they are over."""
+"""Faults that remain active until the wheel's frames show their end."""
 
 
 def is_plausible_speed(rotor_rpm_x10: int) -> bool:
-    """Return whether a rotor in play can have this speed (in tenths of a revolution per minute)."""
+    """Return whether a rotor in play can have this speed, in tenths of a revolution per minute."""
     return 0 < rotor_rpm_x10 <= MAX_RPM_X10
 
 
 @dataclass(frozen=True, slots=True)
 class WheelFault:
-    """A fault's code, and what was seen."""
+    """A fault's code and description."""
 
     code: str
     seen: str
@@ -61,14 +62,15 @@ class GameMonitor:
     def __init__(self, *, state_7: bool) -> None:
         """Start without a frame.
 
-        `state_7` is True if the wheel is set to report state 7, "the ball is not detected in the track".
+        `state_7` is True if the wheel is configured to report state 7, "the ball is not detected in the
+        track".
         """
         self._state_7 = state_7
         self._last: Status | None = None
         self._reported: set[str] = set()
 
     def check(self, status: Status) -> Iterator[WheelFault]:
-        """Check the next frame; return the faults not yet reported in this game."""
+        """Check the next frame; yield the faults that have not been reported in this game."""
         last, self._last = self._last, status
         if last is not None and last.spin != status.spin:
             self._reported.clear()
@@ -86,15 +88,15 @@ class GameMonitor:
             limit = f"more than 0 and at most {MAX_RPM_X10 / 10:g}"
             yield WheelFault(ROTOR_SPEED, f"found a rotor speed of {rpm:g} rpm in play, expected {limit}")
         if status.state == State.BALL_NOT_DETECTED and not self._state_7:
-            yield WheelFault("unknown_state", "found state 7, which this wheel is not set to report")
+            yield WheelFault("unknown_state", "found state 7, which the table's file does not allow")
 
     def _check_change(self, last: Status, status: Status) -> Iterator[WheelFault]:
         games = games_between(last.spin, status.spin)
         if games > _MAX_FORWARD_GAMES:
-            seen = f"spin number {last.spin:03} went back to {status.spin:03}: the wheel was powered off"
+            seen = f"the wheel was powered off; its spin number went from {last.spin:03} to {status.spin:03}"
             yield WheelFault(POWER_CYCLE, seen)
         elif status.number is None and last.number is not None:
-            seen = f"the wheel no longer has its last number, {last.number}: it was powered off"
+            seen = f"the wheel was powered off; it no longer has its last number, {last.number}"
             yield WheelFault(POWER_CYCLE, seen)
         elif games > 1 or (games == 1 and last.state != State.WINNING_NUMBER):
             before = f"state {last.state} of game {last.spin:03}"
@@ -107,14 +109,14 @@ class GameMonitor:
 
 
 STALE_US = 1_500_000
-"""After three periods without a status frame, changes of state may have been missed."""
+"""Time without a status frame, three periods, after which changes of state may have been missed."""
 SILENT_US = 5_000_000
-"""The wheel counts as silent after this long without a status frame."""
+"""Time without a status frame after which the wheel is silent."""
 POLL_PERIOD_US = 500_000
-"""The wheel's own reporting period. A wheel must not be polled more often than every 100 ms."""
+"""The period of the wheel's automatic reports. Polling it more often than every 100 ms is not allowed."""
 QUESTION_RETRY_US = 2_000_000
-"""Unanswered questions are repeated after this time multiplied by their number: a wheel replies BUSY while
-its rotor is slowing down."""
+"""Time per unanswered question after which the questions are repeated. A wheel replies BUSY while its rotor
+is slowing down."""
 _LICENCE_ENDED = 999
 
 
@@ -123,31 +125,31 @@ class Ss2Settings:
     """An SS2 wheel on a serial port."""
 
     port: str
-    """The serial port: its path under /dev/serial, or its udev name."""
+    """The serial port's path under /dev/serial, or its udev name."""
     baud: int = BAUD
     approved: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
-    """The approved parameters, by the letter that sets each; they are read back before the wheel is up."""
+    """The approved parameters, by the letter that sets each. They are read back before the wheel is up."""
     approved_mode: int | None = None
-    """The approved mode word; it is read back too."""
+    """The approved mode word, which is also read back."""
     state_7: bool = False
-    """Whether the wheel is set to report state 7."""
+    """Whether the wheel is configured to report state 7."""
     ask_status: bool = False
-    """Whether the wheel is polled because its mode word does not make it report automatically."""
+    """Whether to poll the wheel, for a mode word without automatic reports."""
     listen_only: bool = False
-    """Whether nothing is sent to the wheel, as with a recording or a display port. A display port never sends
-    the number on a line of its own.
+    """Whether to send nothing to the wheel, for a recording or a display port. A display port never sends the
+    number on a separate line.
     """
 
 
 class Ss2Wheel:
-    """One wheel: received bytes and the time go in, readings and bytes to send come out."""
+    """A wheel as a device of the table."""
 
     def __init__(self, name: str, settings: Ss2Settings, _random_bytes: RandomBytes | None = None) -> None:
         """Create the device with this name. Raises ValueError if an approved parameter does not exist."""
         self.name = name
         self.decoder = Decoder()
         self.frames = 0
-        """Status frames received."""
+        """Number of status frames received."""
         self._settings = settings
         self._requests = Requests()
         self._approval = ApprovedSettings(settings.approved, settings.approved_mode)
@@ -167,27 +169,27 @@ class Ss2Wheel:
 
     @property
     def up(self) -> bool:
-        """Whether status frames are received, the settings are the approved ones, and no fault is active."""
+        """Whether no fault is active, including silence and unapproved settings."""
         return not self._health.codes
 
     @property
     def differences(self) -> tuple[str, ...]:
-        """A description of each setting that differs from the approved one."""
+        """A description of each setting that differs from the approved value."""
         return self._approval.differences
 
     def start(self, now_us: int) -> list[AnyReading]:
-        """Start the device, which is down until a status frame has been received."""
+        """Start the device, which is down until a status frame is received."""
         self._report_down(now_us, "starting", "no status frame received yet")
         return self._take_readings()
 
     def opened(self, now_us: int) -> list[AnyReading]:
-        """Handle the opening of the port: read the settings back and wait for the first frame."""
+        """Handle the opening of the port, and read the settings back."""
         self.decoder.join()
         self._open(now_us)
         return self._take_readings()
 
     def closed(self, now_us: int, code: str, seen: str) -> list[AnyReading]:
-        """Handle the loss of the port: the fault's code, and what was seen."""
+        """Handle the loss of the port, with the fault's code and a description."""
         self.decoder.reset()
         self._requests.forget()
         self._opened_us = self._check_at_us = self._poll_at_us = self._announced = None
@@ -195,7 +197,7 @@ class Ss2Wheel:
         return self._take_readings()
 
     def overflowed(self, now_us: int, lost: int) -> list[AnyReading]:
-        """Handle the loss of bytes that were discarded because the table was busy: frames may be missing."""
+        """Handle the loss of bytes that were discarded because the table was busy. Frames may be missing."""
         self.decoder.join()
         self._bytes_lost = True
         seen = f"{lost} bytes discarded: the table was busy"
@@ -216,7 +218,7 @@ class Ss2Wheel:
         return min((at for at in due if at is not None), default=None)
 
     def tick(self, now_us: int) -> list[AnyReading]:
-        """Handle what is due by now."""
+        """Run the work that is due."""
         answer = self._requests.tick(now_us)
         if answer is not None:
             self._handle_answer(now_us, answer)
@@ -234,7 +236,7 @@ class Ss2Wheel:
         return self._take_readings()
 
     def take_output(self) -> bytes:
-        """Return the bytes to send now."""
+        """Return the bytes to send."""
         return self._requests.take_output()
 
     def take_reopen(self) -> bool:
@@ -242,7 +244,7 @@ class Ss2Wheel:
         return self._reopening.take()
 
     def status(self) -> Mapping[str, object]:
-        """Return the counters, the active faults, and the settings that differ from the approved ones."""
+        """Return the counters, the active faults, and the settings that differ from the approved values."""
         return {
             "frames": self.frames,
             "lines": self.decoder.lines,
@@ -253,7 +255,10 @@ class Ss2Wheel:
         }
 
     def void_game(self, now_us: int) -> None:
-        """Acknowledge a void game so that the wheel launches again; report a fault if it does not respond."""
+        """Acknowledge a void game, so that the wheel launches again.
+
+        A fault is reported if the wheel does not acknowledge the command.
+        """
         self._send_question(now_us, Question("void", VOID_GAME, "R"))
 
     def _open(self, now_us: int) -> None:
@@ -327,7 +332,7 @@ class Ss2Wheel:
             )
 
     def _handle_self_test_code(self, now_us: int, found: SelfTestCode) -> None:
-        """Keep a self-test's fault active until a self-test finds none or the wheel is power-cycled."""
+        """Handle a self-test's code. A fault stays active until a test finds none or the wheel restarts."""
         if not found.code:
             self._end_self_test(now_us)
             return
@@ -383,25 +388,25 @@ class Ss2Wheel:
         return max(self._opened_us, self._received_us or 0) + SILENT_US
 
     def _report_down(self, now_us: int, code: str, seen: str) -> None:
-        """Report a fault that keeps the wheel down; report it again whenever `seen` changes."""
+        """Report a fault that keeps the wheel down, and report it again when `seen` changes."""
         self._report(now_us, self._health.record(now_us, code, seen, down=True, on_change=True))
 
     def _clear(self, now_us: int, *codes: str, seen: str = "it reports its state") -> None:
         self._report(now_us, self._health.clear(now_us, *codes, seen=seen))
 
     def _fault(self, now_us: int, fault: WheelFault) -> None:
-        """Report a momentary fault, which is not kept among the active ones."""
+        """Report a momentary fault, which does not become active."""
         self._report(now_us, [Fault(fault.code, fault.seen, False, now_us)])
 
     def _lasting_fault(self, now_us: int, fault: WheelFault) -> None:
-        """Report a lasting fault each time it is seen."""
+        """Report a lasting fault each time it is detected."""
         self._report(now_us, self._health.record(now_us, fault.code, fault.seen, down=False, repeat_us=0))
 
     def _report(self, now_us: int, changes: list[Change]) -> None:
         self._readings += build_readings(changes, [self.name], now_us, causes=WHEEL_FAULTS, stamp=self._stamp)
 
     def _stamp(self, now_us: int) -> int:
-        """Return the next reading's timestamp; no two readings share one, so that a burst keeps its order."""
+        """Return a unique timestamp for the next reading, so that readings of a burst keep their order."""
         self._last_stamp_us = max(now_us, self._last_stamp_us + 1)
         return self._last_stamp_us
 

@@ -1,4 +1,4 @@
-"""The faults of an SS2 wheel: the codes of its `device_down` and `device_fault`, causes and remedies.
+"""The fault codes of an SS2 wheel, with causes and remedies.
 
 docs/devices/ss2.md lists the same codes.
 """
@@ -11,7 +11,7 @@ COMPONENT = "component"
 POWER_CYCLE = "power_cycle"
 ROTOR_SPEED = "rotor_speed"
 SELF_TEST = "self_test"
-"""The fault code for a failed self-test; `_` and the wheel's code follow if this release knows that code."""
+"""The fault code for a failed self-test. A known code of the wheel is appended after `_`."""
 
 _READ_BACK = "when its settings are read back"
 _AT_ONCE = "at once"
@@ -20,7 +20,7 @@ _APPROVE = "then: tablectl approve device"
 
 
 def _locking_cause(likely: str, do: str) -> Cause:
-    """Return the entry for a fault that locks the table until a person has checked the wheel."""
+    """Return the entry for a fault that locks the table until a person approves the wheel."""
     return Cause(likely, f"{do}; {_APPROVE}", _APPROVED)
 
 
@@ -32,7 +32,7 @@ def _ball_sensors(first: int, likely: str, do: str) -> Iterator[tuple[str, Cause
 WHEEL_FAULTS: dict[str, Cause] = {
     **DEVICE_FAULTS,
     "starting": Cause(
-        "the wheel has just been switched on, and sends nothing for a few seconds",
+        "the wheel has just been switched on and sends nothing for a few seconds",
         "wait ten seconds; then check that the wheel is on and that its cable is a null-modem cable",
         "with the first status frame",
     ),
@@ -44,48 +44,48 @@ WHEEL_FAULTS: dict[str, Cause] = {
     ),
     "unchecked": Cause(
         "the wheel has just started, or its rotor is still turning",
-        "wait until the rotor has stopped: the settings are read again automatically",
+        "wait until the rotor has stopped; the settings are then read automatically",
         _READ_BACK,
     ),
     "configuration": Cause(
-        "somebody changed a parameter, or the wheel was replaced",
+        "a parameter was changed, or the wheel was replaced",
         "set each setting named here to its approved value with the manufacturer's tool, save it with that"
         " tool, and power-cycle the wheel",
         _READ_BACK,
     ),
     COMPONENT: _locking_cause(
         "a stuck sensor, the motor or the encoder",
-        "run the wheel's self-test (*F) when it is idle, and replace the part that it names",
+        "run the wheel's self-test (*F) when the wheel is idle, and replace the part named by the test",
     ),
     ROTOR_SPEED: Cause(
         "the wheel's parameter m was changed, or its encoder is failing",
         "compare parameter m with the approved value; if they are equal, check the encoder",
-        "when the rotor's speed in play is right again",
+        "when the rotor's speed in play is plausible",
     ),
     f"{SELF_TEST}_1": _locking_cause(
-        "the wheel's own electronics",
+        "the wheel's electronics",
         "switch the wheel off and on and run its self-test again; if it fails again, contact the"
         " manufacturer",
     ),
     f"{SELF_TEST}_2": _locking_cause(
-        "there is no ball in the wheel", "put the ball in and run the wheel's self-test again"
+        "there is no ball in the wheel", "put the ball into the wheel and run the wheel's self-test again"
     ),
     f"{SELF_TEST}_3": _locking_cause(
         "the ball is not in a pocket, or the pocket sensor is dirty",
-        "check where the ball is, clean the pocket sensor, and run the wheel's self-test again",
+        "check the ball's position, clean the pocket sensor, and run the wheel's self-test again",
     ),
     f"{SELF_TEST}_4": _locking_cause(
         "the plugs of two ball sensors are swapped, or the ball was launched in the wrong direction",
         "check the plugs of the ball sensors, and run the wheel's self-test again",
     ),
     f"{SELF_TEST}_5": _locking_cause(
-        "the motor, its plug or its fuse, or something that blocks the rotor",
-        "switch the wheel off and turn the rotor by hand: free it, or check the motor's plug and fuse",
+        "the motor, its plug or its fuse, or an object that blocks the rotor",
+        "switch the wheel off and turn the rotor by hand; free the rotor, or check the motor's plug and fuse",
     ),
     f"{SELF_TEST}_6": _locking_cause(
-        "the encoder is not calibrated, or it failed",
-        "calibrate it with the manufacturer's tool and the ball fixed in pocket 0; replace it if it fails"
-        " again",
+        "the encoder is not calibrated or has failed",
+        "calibrate the encoder with the manufacturer's tool and the ball fixed in pocket 0; if the encoder"
+        " fails again, replace it",
     ),
     f"{SELF_TEST}_7": _locking_cause(
         "the launcher or the drive works in one direction only",
@@ -99,14 +99,14 @@ WHEEL_FAULTS: dict[str, Cause] = {
         _ball_sensors(
             10,
             "dirt or light on the sensor, or the sensor itself",
-            "clean ball sensor {sensor} and shade it from light; replace it if it stays on",
+            "clean ball sensor {sensor} and shade it from light; replace the sensor if it stays on",
         )
     ),
     **dict(
         _ball_sensors(
             20,
             "dirt on the sensor, its plug, or the sensor itself",
-            "clean ball sensor {sensor} and push its plug fully in; replace it if it stays blind",
+            "clean ball sensor {sensor} and push its plug fully in; replace the sensor if it stays blind",
         )
     ),
     f"{SELF_TEST}_100": _locking_cause(
@@ -115,22 +115,23 @@ WHEEL_FAULTS: dict[str, Cause] = {
     ),
     SELF_TEST: _locking_cause(
         "a wheel newer than this release",
-        "look up the code in the manufacturer's guide and repair the part that it names",
+        "look up the code in the manufacturer's guide and repair the part named there",
     ),
     "number_changed": Cause(
         "the ball was moved in its pocket, or the pocket sensor read twice",
-        "check where the ball is and rule on the review; clean the pocket sensor if it happens again",
+        "check the ball's position and rule on the review; clean the pocket sensor if the fault recurs",
         _AT_ONCE,
     ),
     "missed_games": Cause(
         "the wheel kept playing while it was disconnected or the controller was down",
-        "look at what the wheel shows and rule on the review; if no cable was unplugged, check the plugs",
+        "check the number that the wheel shows and rule on the review; if no cable was unplugged, check the"
+        " plugs",
         _AT_ONCE,
     ),
     POWER_CYCLE: Cause(
         "the wheel was switched off and on, or its supply failed for a moment",
-        "do nothing the first time: the settings are read back; if nobody switched the wheel off, check its"
-        " supply",
+        "no action is needed the first time, because the settings are read back; if nobody switched the wheel"
+        " off, check its supply",
         _AT_ONCE,
     ),
     "unknown_state": Cause(
@@ -140,12 +141,12 @@ WHEEL_FAULTS: dict[str, Cause] = {
     ),
     "void_refused": Cause(
         "the wheel was busy, or its game was already over",
-        "watch the wheel: if it continues the void game, that game's number does not count: enter no_spin",
+        "watch the wheel; if it continues the void game, that game's number does not count, so enter no_spin",
         _AT_ONCE,
     ),
     "licence": Cause(
-        "the licence for its bonus numbers is running out; play does not need them",
-        "have the manufacturer renew it, or clear the bonus numbers' bit (32768) in the wheel's mode word",
+        "the licence for the bonus numbers expires soon; play does not need bonus numbers",
+        "have the manufacturer renew the licence, or clear the bonus numbers' bit (32768) in the mode word",
         _AT_ONCE,
     ),
 }

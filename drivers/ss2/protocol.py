@@ -1,13 +1,12 @@
-"""The serial protocol of the SS2 wheel reader: decoding its lines, the permitted commands and their replies.
+"""The serial protocol of the SS2 wheel reader: lines, permitted commands and replies.
 
-The port runs at 9600 baud, 8N1, without flow control. Every line begins with `*` except the bare winning
+The port runs at 9600 baud, 8N1, without flow control. Every line begins with `*`, except the bare winning
 number and the pages of the wheel's log. The wheel ends its lines with CR LF; either character alone is
-accepted. If a full buffer cuts a line short, the next line is appended to it, so the decoder tries a bad line
-again from its last `*`, and counts the bad line.
+accepted. If a full buffer truncates a line, the next line follows without a line end. The decoder therefore
+tries to decode a bad line again from its last `*`.
 
-Requests are sent one at a time. A wheel's OK is not sufficient: some wheels acknowledge a setting but keep
-the old value, and a wrong setting can look like a broken sensor. Therefore every value is read back
-before the table opens.
+Requests are sent one at a time. Some wheels acknowledge a setting but keep the old value, and an invalid
+setting can look like a failed sensor. Every value is therefore read back before the table opens.
 """
 
 import re
@@ -21,15 +20,16 @@ from drivers.framing import Line, LineSplitter
 
 BAUD = 9600
 MAX_LINE = 300
-"""Maximum length of a line; the longest is a page of the wheel's log: 258 characters and a prefix."""
+"""Maximum length of a line. The longest line is a page of the wheel's log, with 258 characters and a prefix.
+"""
 LAST_SPIN = 256
-"""The spin number counts from 1 to 256 and then starts again."""
+"""The last spin number, after which the numbers restart from 1."""
 
 Direction = Literal["cw", "ccw"]
 
 
 class State(IntEnum):
-    """The wheel's state, as reported in its status frames."""
+    """The wheel's state in its status frames."""
 
     ROTOR_STARTED = 1
     PLACE_BETS = 2
@@ -41,7 +41,7 @@ class State(IntEnum):
 
 
 class Flag(IntFlag):
-    """The bits of the wheel's warnings."""
+    """The bits of the wheel's warning flags."""
 
     BALL_MISSING = 1
     BALL_WITH_ROTOR = 2
@@ -86,7 +86,7 @@ SELF_TEST = {
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """A status frame: the wheel's current state and its last winning number (None before the first)."""
+    """A status frame, with the last winning number (None before the first)."""
 
     state: int
     spin: int
@@ -98,14 +98,14 @@ class Status:
 
 @dataclass(frozen=True, slots=True)
 class BareNumber:
-    """The winning number on a line of its own, sent just before the wheel reports state 5."""
+    """The winning number on a separate line, sent just before the wheel reports state 5."""
 
     number: str
 
 
 @dataclass(frozen=True, slots=True)
 class Bonus:
-    """A bonus number, and the days left if the licence is about to end."""
+    """A bonus number and, if the licence expires soon, the remaining days."""
 
     kind: int
     value: int
@@ -114,7 +114,7 @@ class Bonus:
 
 @dataclass(frozen=True, slots=True)
 class SelfTestCode:
-    """One result of the wheel's self-test; code 0 means no fault."""
+    """A result of the wheel's self-test. Code 0 means no fault."""
 
     code: int
 
@@ -134,21 +134,21 @@ class SensorEvent:
 
 @dataclass(frozen=True, slots=True)
 class LogPage:
-    """A page of the wheel's log with a correct checksum: the pockets of wins and misfires, oldest first."""
+    """A page of the wheel's log: the pockets of wins and misfires, oldest first."""
 
     wins_and_misfires: tuple[tuple[Literal["win", "misfire"], int], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """The reply to a command: its letter (a blank or `)` if the command is unknown) and its text."""
+    """The reply to a command. The letter is a blank or `)` if the command is unknown."""
 
     letter: str
     text: str
 
     @property
     def outcome(self) -> Literal["ok", "busy", "refused", "value"]:
-        """The kind of reply, given by its last word: an acknowledgement, busy, a refusal or a value."""
+        """The kind of reply, derived from its last word."""
         word = self.text.rpartition(" ")[2]
         outcomes: dict[str, Literal["ok", "busy", "refused"]] = {"OK": "ok", "BUSY": "busy", "NO": "refused"}
         return outcomes.get(word, "value")
@@ -156,7 +156,7 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class DiscardedLine:
-    """A bad line: its start, in printable form for a technician."""
+    """The start of a bad line, in printable form."""
 
     text: str
 
@@ -178,8 +178,8 @@ _MAX_SHOWN = 40
 def decode_number(text: str) -> str | None:
     """Return the winning number that two characters encode; None if both are blank.
 
-    ` 0` is zero and `00` is double zero; 38 and 39 are triple and quadruple zero. A number that no wheel has
-    (37) is returned unchanged; the judge refuses it.
+    ` 0` is zero and `00` is double zero; 38 and 39 are triple and quadruple zero. The invalid number 37 is
+    returned unchanged, and the judge refuses it.
     """
     if text == "  ":
         return None
@@ -187,39 +187,39 @@ def decode_number(text: str) -> str | None:
 
 
 def restore_blank(line: bytes) -> bytes:
-    """Return a line with the leading blank that a recorder stripped from a bare one-digit number."""
+    """Restore the leading blank that a recorder removed from a bare one-digit number."""
     return b" " + line if len(line) == 1 and line.isdigit() else line
 
 
 def games_between(before: int, after: int) -> int:
-    """Return the number of games from one spin number to another; 256 is followed by 001 or 000."""
+    """Return the number of games from one spin number to another. 256 is followed by 001 or 000."""
     return 1 if (before, after) == (LAST_SPIN, 0) else (after - before) % LAST_SPIN
 
 
 class Decoder:
-    """Decodes bytes, in chunks of any size, into messages."""
+    """Decodes bytes into messages."""
 
     def __init__(self) -> None:
         """Start with an empty buffer."""
         self.lines = 0
-        """Non-empty lines received."""
+        """Number of non-empty lines received."""
         self.discarded = 0
-        """Bad lines, including those of which the part from the last `*` could be decoded."""
+        """Number of bad lines, including lines that were decoded from their last `*`."""
         self._lines = LineSplitter(MAX_LINE, _LINE_ENDS)
 
     def join(self) -> None:
-        """Accept no message before the next line end: reception may have begun in the middle of a line.
+        """Discard the text before the next line end, because reception may have begun within a line.
 
         The end of a sensor event, such as `17`, would look like a winning number.
         """
         self._lines.join()
 
     def feed(self, data: bytes) -> list[Message]:
-        """Decode bytes; return the messages of the lines that they complete."""
+        """Add bytes and return the messages of the completed lines."""
         return [message for line in self._lines.feed(data) if line.text for message in self._read(line)]
 
     def reset(self) -> None:
-        """Discard an unfinished line: the link was lost."""
+        """Discard an unfinished line after the loss of the link."""
         self._lines.clear()
 
     def _read(self, whole: Line) -> Iterator[Message]:
@@ -297,10 +297,11 @@ def _printable(line: bytes) -> str:
 
 READ_STATUS = b"*X\r"
 VOID_GAME = b"*R\r"
-"""Acknowledges a void game; the wheel then returns to state 1."""
+"""Acknowledges a void game. The wheel then returns to state 1."""
 READ_STATE_AND_MODE = b"*O\r"
 SET_LETTERS = "nkrjtmhzidcpqg"
-"""The wheel's parameters: `*T` with the lower-case letter sets one, with the upper-case letter reads it."""
+"""The letters of the wheel's parameters. `*T` with a lower-case letter sets a parameter; with an upper-case
+letter, it reads the parameter."""
 
 
 def read_parameter(letter: str) -> bytes:
@@ -315,14 +316,14 @@ def _letter(letter: str) -> str:
 
 
 ANSWER_TIMEOUT_US = 1_500_000
-"""The wheel replies within a few hundred milliseconds, or not at all."""
+"""Maximum time for a reply. The wheel replies within a few hundred milliseconds, or not at all."""
 
 Outcome = Literal["ok", "busy", "refused", "value", "no_answer"]
 
 
 @dataclass(frozen=True, slots=True)
 class RequestResult:
-    """The result of a request: the request's name, the outcome, and the reply's text after the letter."""
+    """The result of the request with this name, with the reply's text after the letter."""
 
     name: str
     outcome: Outcome
@@ -339,7 +340,7 @@ class _Request:
 class Requests:
     """The requests to one wheel, sent one at a time.
 
-    A reply has no number; its letter shows which command it answers.
+    A reply is matched to its command by its letter, because it has no number.
     """
 
     def __init__(self) -> None:
@@ -355,43 +356,43 @@ class Requests:
         return self._pending is None and not self._waiting
 
     def add(self, now_us: int, name: str, command: bytes, letters: str = "") -> None:
-        """Send a request once all earlier ones have been answered.
+        """Send a request after all earlier requests have ended.
 
-        `letters` are those that the reply may have, by default only the command's. Some replies do not have
-        the letter given in the wheel's manual.
+        `letters` are the possible letters of the reply, by default only the command's. Some replies have a
+        different letter from the one given in the wheel's manual.
         """
         self._waiting.append(_Request(name, command, letters or chr(command[1])))
         self._send_next(now_us)
 
     def send(self, command: bytes) -> None:
-        """Send a command whose answer is not a reply but an ordinary status frame."""
+        """Send a command that the wheel answers with a status frame instead of a reply."""
         self._output += command
 
     def forget(self) -> None:
-        """Discard all requests: the link was lost."""
+        """Discard all requests after the loss of the link."""
         self._waiting.clear()
         self._pending = None
         self._output.clear()
 
     def take_output(self) -> bytes:
-        """Return the bytes to send now."""
+        """Return the bytes to send."""
         output = bytes(self._output)
         self._output.clear()
         return output
 
     def handle_reply(self, now_us: int, reply: Reply) -> RequestResult | None:
-        """Handle a reply; return the request's result, or None if the reply answers no request."""
+        """Return the result of the request that a reply answers; None if the reply answers no request."""
         pending = self._pending
         if pending is None or reply.letter not in pending.letters:
             return None
         return self._end(now_us, pending, reply.outcome, reply.text)
 
     def next_deadline(self) -> int | None:
-        """Return when the pending request is abandoned; None if there is none."""
+        """Return when the pending request will be abandoned; None without a pending request."""
         return None if self._pending is None else self._due_us
 
     def tick(self, now_us: int) -> RequestResult | None:
-        """Abandon the pending request if its answer is overdue; return its result, or None."""
+        """Abandon an overdue request and return its result; None if no request is overdue."""
         pending = self._pending
         if pending is None or now_us < self._due_us:
             return None
@@ -423,7 +424,7 @@ class Question:
 
 
 class ApprovedSettings:
-    """Compares the values that the wheel must have with those read back."""
+    """Compares the approved values of the wheel's settings with the values read back."""
 
     def __init__(self, parameters: Mapping[str, tuple[float, ...]], mode: int | None) -> None:
         """Start with nothing read back.
@@ -445,16 +446,16 @@ class ApprovedSettings:
 
     @property
     def verified(self) -> bool:
-        """Whether every value has been read back and is the approved one."""
+        """Whether every value has been read back and equals the approved value."""
         return not self._unread and not self._differences
 
     @property
     def differences(self) -> tuple[str, ...]:
-        """For each value that differs, what was found and what is approved."""
+        """A description of each value that differs."""
         return tuple(self._differences[name] for name in sorted(self._differences))
 
     def begin(self) -> None:
-        """Discard all values read: the wheel was off and may have lost settings that were not saved."""
+        """Discard all values after a restart of the wheel, which loses settings that were not saved."""
         self._unread = set(self._approved)
         self._differences.clear()
 
@@ -464,7 +465,7 @@ class ApprovedSettings:
             yield Question(name, self._commands[name], "O" if name == _MODE else "T")
 
     def handle_answer(self, answer: RequestResult) -> None:
-        """Handle an answer to one of the questions; if it contains no value, the question stays open."""
+        """Handle an answer to a question. Without a value, the question remains open."""
         approved = self._approved.get(answer.name)
         values = _values(answer)
         if approved is None or not values:

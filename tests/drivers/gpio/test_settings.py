@@ -41,7 +41,7 @@ PAGES = Path(__file__).parents[3] / "docs" / "devices"
         ({"inputs": {"a": timed(5, "ball_drop", debounce_us=-1)}}, "a.debounce_us: found -1, expected 0"),
         (
             {"inputs": {"a": timed(5, "ball_beam", debounce_us=2000, fields={"beam": 0})}},
-            "a.debounce_us: found 2000, expected at most 1000 for ball_beam; a longer time loses real pulses",
+            "a.debounce_us: found 2000, expected at most 1000 for ball_beam; a longer time loses pulses",
         ),
         (
             {"inputs": {"a": timed(5, "ball_beam", hold_off_us=260_000, fields={"beam": 0})}},
@@ -106,13 +106,16 @@ def test_a_mistake_in_timed_inputs_is_reported(settings: dict[str, object], says
         ),
         (
             {"inputs": {"a": button(5, stuck_us=40_000)}},
-            "a.stuck_us: found 40000, expected 0, or at least 5000000",
+            "a.stuck_us: found 40000, expected 0 or at least 5000000",
         ),
         ({"inputs": {"a": button(5, by="")}}, "a.by: missing, expected the role"),
         ({"inputs": {"a": button(5, name="")}}, "a.name: missing, expected the name of the input"),
         ({"inputs": {"a": button(5, fields={"seet": "1"})}}, "a.fields: not a valid input"),
         ({"inputs": {"a": button(5, open_when="active")}}, "a.open_when: found 'active', expected no value"),
-        ({"inputs": {"a": door(5, open_when=None)}}, "a.open_when: found None, expected active or inactive"),
+        (
+            {"inputs": {"a": door(5, open_when=None)}},
+            "a.open_when: found None, expected the state that means open",
+        ),
         ({"inputs": {"a": door(5, by="dealer")}}, "a: found `by` or `fields`, expected neither"),
         ({"inputs": {"a": button(5, kind="lever")}}, "a.kind: found 'lever', expected input or switch"),
         ({"outputs": {"z": lamp(5, "")}}, "outputs.z.lamp: missing"),

@@ -131,7 +131,7 @@ def test_faults_are_reported_by_their_code(lines: list[str], code: str) -> None:
 def test_a_wheel_without_its_last_number_was_powered_off_though_its_spin_number_is_the_same() -> None:
     (fault,) = [r for r in heard([frame(2, 9, "31"), frame(2, 9, "  ")]) if isinstance(r, DeviceFault)]
     assert fault.code == "power_cycle"
-    assert "the wheel no longer has its last number, 31: it was powered off" in fault.reason
+    assert "the wheel was powered off; it no longer has its last number, 31" in fault.reason
 
 
 def test_an_impossible_rotor_speed_is_a_fault_until_the_speed_is_right_again_in_play() -> None:
