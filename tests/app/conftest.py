@@ -22,7 +22,7 @@ def patience(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def table(tmp_path: Path) -> Iterator[Table]:
-    """Return a craps table with its own folder. Stop all its processes afterwards."""
+    """Yield a craps table with its own folder. Stop all its processes afterwards."""
     one = Table(tmp_path)
     yield one
     if one.process is not None:
@@ -31,7 +31,7 @@ def table(tmp_path: Path) -> Iterator[Table]:
 
 @pytest.fixture
 def house(tmp_path: Path) -> Iterator[HouseMaker]:
-    """Return a function that opens daemons in the test's process. Close them afterwards."""
+    """Yield a function that opens daemons in the test's process. Close them afterwards."""
     made: list[House] = []
 
     def make(**settings: object) -> House:

@@ -221,7 +221,7 @@ class KilledTable:
         if not self.links:
             return
         session = int(str(self.table.status()["session"]))
-        # On a slow disk the daemon is ready before the first row of its session is written.
+        # The daemon may be ready before a slow disk has the first row of its session.
         until(
             lambda: _start_of(self.table.rows(), session) is not None, f"the first row of session {session}"
         )

@@ -70,7 +70,7 @@ def test_a_throw_cut_off_by_a_restart_is_in_the_status(house: HouseMaker) -> Non
 
 @pytest.fixture
 def reviewed(house: HouseMaker) -> Iterator[tuple[Daemon, str]]:
-    """Return a table with a review, and its control socket."""
+    """Yield a table with a review, and its control socket."""
     one, daemon = under_review(house)
     control = Control(daemon, one.options.socket, Groups())
     control.start()

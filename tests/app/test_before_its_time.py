@@ -69,7 +69,7 @@ def broker(tmp_path: Path) -> Iterator[Mosquitto]:
 
 @pytest.fixture
 def display(request: pytest.FixtureRequest, broker: Mosquitto) -> Iterator[Display]:
-    """Return a display for the table that the test names."""
+    """Yield a display for the table that the test names."""
     display = Display(broker, request.param)
     yield display
     display.close()
@@ -77,7 +77,7 @@ def display(request: pytest.FixtureRequest, broker: Mosquitto) -> Iterator[Displ
 
 @pytest.fixture
 def table(tmp_path: Path, broker: Mosquitto, display: Display) -> Iterator[Table]:
-    """Return that table, open and unlocked."""
+    """Yield that table, open and unlocked."""
     table = Table(tmp_path / "table", name=display.table)
     table.publish = f"{{to: mqtt, mqtt: {{host: 127.0.0.1, port: {broker.port}}}}}"
     table.folder.mkdir()

@@ -163,7 +163,7 @@ def test_a_release_with_a_planted_copy_fails_its_verification(source: Path, sign
 
 @pytest.mark.live
 def test_the_controllers_check_runs_no_compiled_copy_and_its_finding_locks_the_table(signed: Path) -> None:
-    """This checkout is not a signed release, and the check must say so without compiled copies."""
+    """The check must report that this checkout is not a signed release, and must not run compiled copies."""
     words = (
         sys.executable,
         "-B",

@@ -51,7 +51,7 @@ def written(folder: Path, text: str = TABLE) -> Path:
 
 @pytest.fixture
 def evening(tmp_path: Path) -> Iterator[Evening]:
-    """Return a virtual session at a table whose wall sensors are wired to one board."""
+    """Yield a virtual session at a table whose wall sensors are wired to one board."""
     one = Evening(tmp_path, str(written(tmp_path)), seed=7, attempts=8)
     one.start()
     yield one

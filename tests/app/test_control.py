@@ -47,7 +47,7 @@ def test_a_watcher_that_sends_nothing_stays_connected() -> None:
 
 @pytest.fixture
 def path(house: HouseMaker, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """Return the control socket of a table whose clients have the time limits of a busy machine."""
+    """Yield the control socket of a table whose clients have the time limits of a busy machine."""
     for module, limit in (
         (control_module, "FIRST_LINE_TIMEOUT_S"),
         (control_module, "LINE_TIMEOUT_S"),

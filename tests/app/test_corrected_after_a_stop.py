@@ -91,7 +91,7 @@ CASES = {"craps": craps, "roulette": roulette, "three-card": three_card, "high-r
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Cluster | None]:
-    """Return a PostgreSQL cluster if PostgreSQL is installed."""
+    """Yield a PostgreSQL cluster if PostgreSQL is installed."""
     one = None if BINARIES is None else Cluster()
     yield one
     if one is not None:

@@ -277,7 +277,7 @@ def test_systemd_is_notified_that_all_threads_run_and_of_the_stop(table: Table) 
 
 @pytest.fixture
 def open_folder() -> Iterator[Path]:
-    """Return a folder that every user can enter, unlike pytest's folders."""
+    """Yield a folder that every user can enter, unlike pytest's folders."""
     with tempfile.TemporaryDirectory(dir="/tmp") as folder:
         Path(folder).chmod(0o711)
         yield Path(folder)

@@ -43,7 +43,7 @@ def unwrapped(text: str) -> str:
 
 @pytest.fixture
 def evening(tmp_path: Path) -> Iterator[Maker]:
-    """Return a function that starts virtual sessions. Switch them off at the end."""
+    """Yield a function that starts virtual sessions. Switch them off at the end."""
     made: list[Evening] = []
 
     def make(table: str, **settings: object) -> Evening:

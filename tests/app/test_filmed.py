@@ -90,7 +90,7 @@ def heard(folder: Path, source: Path) -> list[AnyReading]:
 
 @pytest.fixture
 def called(tmp_path: Path) -> Iterator[Table]:
-    """Return a table that has called a filmed roll; its pictures are in `kept`."""
+    """Yield a table that has called a filmed roll; its pictures are in `kept`."""
     source = tmp_path / "throw.avi"
     impacts = film(source, 6, 3)
     answer = [

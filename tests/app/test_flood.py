@@ -41,7 +41,7 @@ from tests.publish.house import pinned
 from tests.scenes import SECOND_US, throw
 
 AT_ONCE = Rate(1e9, 1e9)
-"""Without rate limits, so that the other limits are tested alone."""
+"""A rate that no test reaches, so that the other limits are tested alone."""
 FLOOD = 8_000
 OUTSIDER = Peer(4711, 4711, "guest", frozenset())
 STAFF = Peer(4712, 4712, "dealer", frozenset({"staff"}))
@@ -50,7 +50,7 @@ SETTLEMENT = Peer(4713, 4713, "engine", frozenset({"settlement"}))
 
 @pytest.fixture
 def at(house: HouseMaker, monkeypatch: pytest.MonkeyPatch) -> Iterator["At"]:
-    """Return a table with its socket, without rate limits."""
+    """Yield a table with its socket, without rate limits."""
     for name in ("LINES_PER_CONNECTION", "LINES_PER_USER", "ACTIONS_PER_USER"):
         monkeypatch.setattr(control_module, name, AT_ONCE)
     monkeypatch.setattr(control_module, "SEND_TIMEOUT_S", PATIENCE_S)
@@ -107,7 +107,7 @@ class At:
     ],
 )
 def test_refused_requests_leave_a_few_rows_that_count_every_one(at: At, line: bytes, deed: str) -> None:
-    """With a row for each, 8,000 of them would fill the journal's queue and halt the table."""
+    """A row for each of 8,000 requests would fill the journal's queue and halt the table."""
     unlocked(at.daemon)
     answers = at.flood(OUTSIDER, line)
     assert {answer["code"] for answer in answers} == {"not_allowed"}
@@ -139,7 +139,7 @@ def test_acknowledgements_of_unpublished_outcomes_leave_a_few_rows(at: At) -> No
 
 
 def test_alternating_unreadable_and_forged_answers_leave_a_few_rows(at: At) -> None:
-    """Each begins or ends a fault. With a row for each, 8,000 of them would fill the journal's queue."""
+    """Each answer begins or ends a fault. A row for each of 8,000 would fill the journal's queue."""
     unlocked(at.daemon)
     settings = MqttSettings(host="127.0.0.1")
     alarm = FaultAlarm(at.daemon.faults)
@@ -233,7 +233,7 @@ LONG = (
 def test_a_request_is_charged_by_the_work_it_causes(
     house: HouseMaker, monkeypatch: pytest.MonkeyPatch, line: bytes, count: int, at_least_s: float
 ) -> None:
-    """Otherwise 200 lines a second of 64 KB each, full of escapes, would take the whole processor."""
+    """Two hundred lines a second of 64 KB each, full of escapes, could take the whole processor."""
     one = house()
     daemon = one.open()
     monkeypatch.setattr(daemon, "monotonic", Still())
@@ -255,7 +255,7 @@ def test_a_request_is_charged_by_the_work_it_causes(
 def test_a_user_who_connects_too_fast_is_refused_before_a_thread_is_started(
     house: HouseMaker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Otherwise thousands of connections a second would each be looked up and get a thread."""
+    """Thousands of connections a second could each cost a look-up and a thread."""
     one = house()
     daemon = one.open()
     looked_up: list[int] = []

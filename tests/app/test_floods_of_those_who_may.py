@@ -14,7 +14,7 @@ from tests.app.rig import PATIENCE_S, Json, Table, until
 
 @pytest.fixture
 def table(tmp_path: Path) -> Iterator[Table]:
-    """Return an unlocked table whose daemon is a separate process."""
+    """Yield an unlocked table whose daemon is a separate process."""
     table = Table(tmp_path, arguments=("--no-self-test-devices",))
     table.start(watch=False)
     until(lambda: table.status()["lock"] == "unlocked", "the table to unlock itself")
@@ -44,7 +44,7 @@ def all_said(table: Table, lines: list[bytes], *, first: bytes = b"") -> list[Js
 
 
 def test_endless_reports_of_failed_sensors_fill_neither_the_journal_nor_the_fault_list(table: Table) -> None:
-    """Without a limit, 12,800 sensor names in 5 s would fill the journal's queue and halt the core."""
+    """The reports name 12,800 sensors in 5 s, which would fill the journal's queue and halt the core."""
     failed = [{f"sensor-{number}-{each}": "never heard of" for each in range(64)} for number in range(200)]
     lines = [
         msgspec.json.encode({"do": "tested", "device": "console", "failed": one}) + b"\n" for one in failed

@@ -164,7 +164,7 @@ def says(daemon: Daemon) -> tuple[bool, str]:
 def test_a_boards_key_is_rotated_while_the_controller_runs(
     daemon: Daemon, file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """With the new key in the file, the board must not stay at `wrong_key` until a restart."""
+    """The board must not stay at `wrong_key` until a restart when its file has the new key."""
     port = tmp_path / "usb-Cam-if00"
     board = KeyedBoard(port, OLD).start()
     until(lambda: says(daemon)[0], "the board to come up under its first key")

@@ -28,7 +28,7 @@ def heard(said: socket.socket) -> list[list[str]]:
 def test_a_start_reports_its_progress_to_systemd(
     house: HouseMaker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Otherwise a start longer than TimeoutStartSec would never finish."""
+    """systemd ends a start that takes longer than TimeoutStartSec without a report of progress."""
     one = house()
     first = one.open()
     unlocked(first)

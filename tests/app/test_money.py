@@ -30,7 +30,7 @@ WRECKS: dict[int, Mishap] = {2: Evening.kill_engine, 3: Evening.kill_broker, 4: 
 
 @pytest.fixture
 def play(tmp_path: Path) -> Iterator[Callable[[Evening], Evening]]:
-    """Return a function that plays a session. Remove everything afterwards."""
+    """Yield a function that plays a session. Remove everything afterwards."""
     played: list[Evening] = []
 
     def one(evening: Evening) -> Evening:

@@ -129,7 +129,7 @@ def test_readings_count_if_the_device_is_set_up_for_them_or_no_other_device_is(
 
 
 def test_C34_MK_1b_a_board_that_names_two_people_is_one(wired: Wired) -> None:
-    """Otherwise a person who wires two buttons could confirm a late wager alone."""
+    """A person who wires two buttons must not be able to confirm a late wager alone."""
     for by, who in (("dealer", "ann"), ("boxperson", "bob")):
         word = Input(t=1, dev="console", name="confirm_late", by=by, who=who, what="b7")
         assert wired.says(word) == []

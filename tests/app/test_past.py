@@ -48,7 +48,7 @@ def group() -> str:
 
 @pytest.fixture
 def open_folder() -> Iterator[Path]:
-    """Return a folder that every user can enter."""
+    """Yield a folder that every user can enter."""
     with tempfile.TemporaryDirectory(prefix="past-") as name:
         Path(name).chmod(0o777)
         yield Path(name)
@@ -56,7 +56,7 @@ def open_folder() -> Iterator[Path]:
 
 @pytest.fixture
 def table(tmp_path: Path, open_folder: Path, group: str) -> Iterator[Table]:
-    """Return a craps table after two throws, with a journal closed to other users."""
+    """Yield a craps table after two throws, with a journal closed to other users."""
     arguments = ("--data-time", "--no-self-test-devices", "--unlock", "person")
     groups = ("--technician-group", group, "--socket-group", group)
     one = Table(tmp_path / "table", arguments=(*arguments, *groups), control=open_folder / "control")

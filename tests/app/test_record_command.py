@@ -18,7 +18,7 @@ Output = pytest.CaptureFixture[str]
 
 @pytest.fixture
 def table(tmp_path: Path) -> Iterator[Table]:
-    """Return a craps table whose time follows its readings, after one throw."""
+    """Yield a craps table whose time follows its readings, after one throw."""
     one = Table(tmp_path / "table")
     one.folder.mkdir()
     one.start()

@@ -77,7 +77,7 @@ def test_readings_are_in_the_file_before_the_recording_ends(tmp_path: Path) -> N
 def test_readings_are_written_together_unless_the_recording_ends(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Otherwise each write would be compressed alone, and every eighth write synchronized."""
+    """Separate writes would be compressed separately, and every eighth would be synchronized."""
     monkeypatch.setattr(module, "_BATCH_S", 10 * PATIENCE_S)
     written: list[bytes] = []
     real = os.write
@@ -98,7 +98,7 @@ def test_readings_are_written_together_unless_the_recording_ends(
 def test_a_recording_is_on_the_disk_before_its_digest_is_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, whole: bool
 ) -> None:
-    """Otherwise a power cut could leave less of the file than the journal's row states."""
+    """The journal's row must not state more than a power cut leaves of the file."""
     on_disk: list[int] = []
     told: list[tuple[int, int]] = []
     real = os.fdatasync

@@ -134,7 +134,7 @@ def arrive(daemon: Daemon, readings: list[AnyReading]) -> None:
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """Return a file system of 1.5 MB."""
+    """Yield a file system of 1.5 MB."""
     place = tmp_path / "disk"
     place.mkdir()
     if os.getuid() != 0:

@@ -62,7 +62,7 @@ def test_no_user_shuts_another_out(
     newcomer: Kind,
     connection: socket.socket,
 ) -> None:
-    """Otherwise a technician's silent connections would shut out root."""
+    """A technician's silent connections must not shut out root."""
     if holder == newcomer == "root" and busy:
         pytest.skip("root is one user, who is shown which of his processes hold the connections")
     seats = ConnectionSlots()

@@ -173,7 +173,7 @@ def test_a_first_start_that_was_cut_off_before_its_first_row_needs_no_head(tmp_p
 
 @pytest.fixture
 def listening(tmp_path: Path) -> Iterator[Path]:
-    """Return a socket with a listening process."""
+    """Yield a socket with a listening process."""
     path = tmp_path / "control"
     with socket.socket(socket.AF_UNIX) as other:
         other.bind(str(path))

@@ -107,7 +107,7 @@ def test_a_film_becomes_a_log_that_replays(tmp_path: Path, capfdbinary: pytest.C
 
 @contextmanager
 def table_at(path: Path) -> Iterator[list[bytes]]:
-    """Return a table's socket. The received lines are available once the camera has disconnected."""
+    """Yield a table's socket. The received lines are available once the camera has disconnected."""
     got: list[bytes] = []
 
     def hear(table: socket.socket) -> None:
@@ -161,7 +161,7 @@ class Enough(Exception):
 
 
 class ComesAndGoes(Cameras):
-    """No camera at two attempts, one that is unplugged after two frames, none, and one again."""
+    """Two attempts without a camera, a camera that is unplugged after two frames, none, and one again."""
 
     def __init__(self, rig: Path) -> None:
         super().__init__([load_rig(rig)], ["/dev/video0"])

@@ -100,7 +100,7 @@ def test_a_film_is_never_written_over_its_source(
 def test_a_film_that_could_not_be_written_is_exit_2(
     tmp_path: Path, rig: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """On a full disk the command must not claim that every frame was written."""
+    """The command must not claim on a full disk that every frame was written."""
     frames(tmp_path / "a.avi", 3)
     full = tmp_path / "full.avi"
     full.symlink_to("/dev/full")

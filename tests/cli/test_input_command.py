@@ -79,7 +79,7 @@ def test_an_unknown_role_is_refused_with_the_list(table: Table, capsys: pytest.C
 def test_an_input_without_an_answer_is_not_a_success(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With recorded readings, no time passes between two of them, and nothing is decided."""
+    """Recorded readings do not advance time between two of them, so nothing is decided."""
     monkeypatch.setattr("controller.cli.input.WAIT_S", 0.05)
     still = Table(tmp_path)
     still.start(watch=False)

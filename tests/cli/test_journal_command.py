@@ -182,7 +182,7 @@ def test_a_journal_verifies_as_sound_while_it_is_written(
 
 @pytest.fixture
 def open_folder() -> Iterator[Path]:
-    """Return a folder that every user may enter, unlike pytest's folders."""
+    """Yield a folder that every user may enter, unlike pytest's folders."""
     with tempfile.TemporaryDirectory(dir="/tmp") as folder:
         Path(folder).chmod(0o755)
         yield Path(folder)

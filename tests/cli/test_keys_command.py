@@ -178,7 +178,7 @@ def test_every_other_key_is_made_rotated_and_shown(
 def test_whatever_the_umask_no_other_user_may_write_a_key_or_its_history(
     kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Another user could damage a writable history, and the key would then be refused."""
+    """Another user could damage a writable history, and the commands would then refuse the key."""
     before = os.umask(0)
     try:
         for does in ("make", "rotate", "rotate"):

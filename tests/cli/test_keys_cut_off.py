@@ -228,7 +228,7 @@ def test_an_invalid_endorsement_stops_no_engine(found: bytes, tmp_path: Path) ->
 
 
 def test_a_partial_key_left_by_a_kill_is_replaced(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """This can happen on a file system where a file appears before it is complete."""
+    """Some file systems show a file before its contents are complete."""
     rig = rig_in(tmp_path)
     rig.played(1)
     half = tmp_path / "key.new"
@@ -243,7 +243,7 @@ def test_a_partial_key_left_by_a_kill_is_replaced(tmp_path: Path, capsys: pytest
 def test_a_key_rotated_by_root_stays_readable_by_its_service(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Otherwise the service can't read its key at the next start."""
+    """The service reads its key at the next start."""
     os.chown(tmp_path, 1234, 1235)
     file = tmp_path / FILE
     for does in ("make", "rotate", "rotate"):

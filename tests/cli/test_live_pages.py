@@ -84,7 +84,7 @@ def called(number: int, dice: tuple[int, int]) -> Outcome:
 
 @pytest.fixture
 def table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeController]:
-    """Return a healthy controller in the working directory of `tablectl`."""
+    """Yield a healthy controller in the working directory of `tablectl`."""
     monkeypatch.chdir(tmp_path)
     with controller_at(tmp_path / "control.sock") as controller:
         controller.answers = {

@@ -116,7 +116,7 @@ def test_check_is_exit_1_where_a_document_is_wrong_or_something_was_found(
 
 @pytest.fixture
 def own_config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Yield a copy of the shipped configuration that can be changed."""
+    """Return a copy of the shipped configuration that can be changed."""
     shutil.copytree(config_home(), tmp_path / "config")
     monkeypatch.setenv("TABLE_CONFIG", str(tmp_path / "config"))
     return tmp_path / "config"

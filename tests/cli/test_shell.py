@@ -78,7 +78,7 @@ def import_in_a_pause() -> None:
 
 @pytest.mark.parametrize("was_on", [True, False])
 def test_imports_pause_the_garbage_collector_and_restore_its_state(was_on: bool) -> None:
-    """This includes imports that fail."""
+    """The test includes imports that fail."""
     before = gc.isenabled()
     try:
         (gc.enable if was_on else gc.disable)()

@@ -88,7 +88,7 @@ def test_a_closed_standard_input_is_reported(words: tuple[str, ...]) -> None:
 
 
 def test_a_file_opened_later_does_not_replace_a_closed_stream(tmp_path: Path) -> None:
-    """With stream 1 closed, the next file opened, such as the log or a database, would get number 1."""
+    """The next file opened, such as the log or a database, would get number 1."""
     code = (
         "from controller.cli import shell; shell.guard_streams()\n"
         "import os; opened = os.open('/dev/null', os.O_RDONLY); raise SystemExit(opened)"

@@ -305,7 +305,7 @@ def test_an_invalid_test_is_refused_and_leaves_test_mode(
 
 @pytest.fixture(scope="module")
 def craps_for_words(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
-    """Return a table that the tests do not change."""
+    """Yield a table that the tests do not change."""
     live = Live("craps", tmp_path_factory.mktemp("words"))
     yield live
     live.end()

@@ -56,7 +56,7 @@ SignIn = Callable[..., Person]
 
 @pytest.fixture
 def sign_in(browser: Browser, screens: Screens) -> Iterator[SignIn]:
-    """Return a function that signs a person in, each in a separate browser context."""
+    """Yield a function that signs a person in, each in a separate browser context."""
     with ExitStack() as opened:
 
         def at(name: str, *, size: tuple[int, int] = (1024, 600), feed: bool = True) -> Person:

@@ -55,7 +55,7 @@ def signed_in(served: Served) -> dict[str, str]:
 
 @pytest.mark.parametrize("begun", BEGUN)
 def test_connections_left_open_by_a_stranger_block_no_screen(begun: str, served: Served) -> None:
-    """There are more of them than connection slots."""
+    """The stranger opens more connections than there are slots."""
     ann = signed_in(served)
     with ExitStack() as held:
         for _ in range(LIMITS.max_open + 40):

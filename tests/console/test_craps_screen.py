@@ -208,7 +208,7 @@ def test_the_players_display_shows_the_retained_board_at_once_when_it_starts(
 ) -> None:
     screens.play(throw(0, (2, 2)))
     expect(display.locator(".big .total")).to_have_text("4")
-    # Without its script the page shows only the state at its loading.
+    # A page without its script shows only the state at its loading.
     late = browser.new_context(viewport={"width": 1280, "height": 800}, java_script_enabled=False).new_page()
     late.goto(f"{screens.url}/display")
     for part in (".puck", ".phase", ".big .total", ".verdict", ".bets", ".past li"):

@@ -152,7 +152,7 @@ def series(url: str, query: str) -> list[dict[str, object]]:
 
 
 def panels() -> Iterator[tuple[str, str]]:
-    """Return each panel's title and each of its queries, for all tables."""
+    """Yield each panel's title and each of its queries, for all tables."""
     dashboard = json.loads((MONITORING / "dashboard.json").read_text(encoding="utf-8"))
     for panel in dashboard["panels"]:
         for target in panel["targets"]:

@@ -32,7 +32,7 @@ def section(heading: str) -> str:
 
 
 def rows(heading: str, first: str) -> Iterator[list[str]]:
-    """Return the cells of each row of the table whose first column is headed `first`."""
+    """Yield the cells of each row of the table whose first column is headed `first`."""
     inside = False
     for line in section(heading).splitlines():
         cells = [cell.strip() for cell in line.strip("|").split("|")]

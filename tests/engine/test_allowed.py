@@ -88,7 +88,7 @@ def taken(session: Session, at_us: int, name: str, arguments: dict[str, object])
 
 
 def stages() -> Iterator[tuple[str, Session, int]]:
-    """Return sessions at every stage of every game, each with its current time."""
+    """Yield sessions at every stage of every game, each with its current time."""
     yield from craps()
     yield from roulette()
     yield from three_card()

@@ -293,7 +293,7 @@ def three_players() -> HighRollerTable:
 def inputs(
     words: list[object], t: int, wrong: tuple[Face, Face], right: tuple[Face, Face]
 ) -> Iterator[Input]:
-    """Return inputs a second apart; the last correction enters the correct dice."""
+    """Yield inputs a second apart; the last correction enters the correct dice."""
     stands = wrong
     for word in words:
         t += SECOND_US

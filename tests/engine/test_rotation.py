@@ -138,7 +138,7 @@ def test_a_device_that_is_down_is_named_with_its_own_reason() -> None:
 
 @pytest.mark.parametrize("code", ["stuck", "babbling", "lost_edges"])
 def test_gap_R_8_a_pocket_reader_faulty_since_the_last_recording_proves_no_ball_out(code: str) -> None:
-    """Without the fault in the new recording, the spin would be void without cause."""
+    """The spin would be void without cause if the new recording did not contain the fault."""
     unwell = DeviceFault(t=SECOND_US, dev="pockets", reason="its input does not change", code=code)
     before = spin(Scene(wheel=WHEEL, revolutions=12.0, pocket=3, bounces=0, begins_us=2 * SECOND_US))
     reads = [r for r in SHORT.readings if not isinstance(r, PocketBall)]

@@ -66,7 +66,7 @@ def session_steps(session: Session, readings: list[AnyReading]) -> list[Step]:
     """Feed readings, and return the session's results for each."""
     kept: list[Step] = []
     for reading in readings:
-        # No reading waits for the next one to confirm its time, as at a live table.
+        # A live table behaves in the same way: no reading waits for the next one to confirm its time.
         effects = session.feed(msgspec.structs.replace(reading, arrived=reading.t))
         if effects:
             kept.append(Step(tuple(effects), session.state(), session.first()))

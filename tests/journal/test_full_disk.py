@@ -1,4 +1,4 @@
-"""On a full disk the table's rows wait, and are written once there is space again."""
+"""A table's rows wait while the disk is full, and are written once there is space again."""
 
 import os
 import subprocess

@@ -36,7 +36,7 @@ def test_every_outcome_is_reported_in_order_as_the_bytes_that_are_published(rig:
 
 
 def test_a_reported_outcome_is_already_on_the_disk(rig: Rig) -> None:
-    """Another reader at the moment of the report finds the row, its evidence and its entry in the outbox."""
+    """A second reader finds the row, its evidence and its entry in the outbox at the moment of the report."""
     seen: list[bool] = []
 
     def look(ticket: Ticket) -> None:

@@ -253,7 +253,7 @@ def test_one_of_two_head_records_is_enough(rig: Rig) -> None:
 
 
 def test_an_orderly_close_leaves_no_older_head_record(rig: Rig) -> None:
-    """Otherwise a person with the disk could drop the last commit together with the newer head record."""
+    """A person with the disk could drop the last commit together with the newer head record."""
     rig.played(1)
     whole = rig.place.head.read_bytes()
     newest = read_head(rig.place.head)
@@ -287,7 +287,7 @@ def test_the_newer_head_record_counts_in_either_place(rig: Rig) -> None:
 
 
 def test_a_head_is_never_written_over_the_only_sound_record(rig: Rig) -> None:
-    """At every opening of the file, a torn write leaves the previous record intact."""
+    """A torn write at any opening of the file leaves the previous record intact."""
     path = rig.folder / "head"
     for n in range(1, 6):
         file = HeadFile(path, NAME, rig.key)

@@ -112,7 +112,7 @@ def test_published_outcomes_are_there_once_the_file_is_restored_after_the_end(ri
 
 
 def test_a_deleted_lock_file_allows_no_second_table_unnoticed(rig: Rig) -> None:
-    """Without its lock file the journal could be opened twice. The first controller reports the deletion."""
+    """A journal without its lock file could be opened twice. The first controller reports the deletion."""
     first = rig.open()
     durable(begin(first))
     _file(rig, "journal.db.lock").unlink()

@@ -21,7 +21,7 @@ GUARDED = {
     "controller/settlement/run.py: msgspec.json.Decoder(reduce(or_, vocabulary))",
     # Only settlement has requests, and its engine loads books and reads requests under one lock.
     "controller/settlement_service/book.py: converter_of(reduce(or_, fresh().vocabulary))",
-    # This makes converters; the last test of this file checks that it builds the type.
+    # This function makes converters; the last test of this file checks that it builds the type.
     "controller/model/conversion.py: msgspec.json.Decoder(kind)",
 }
 """Calls in functions that two threads cannot run at the same time, and the reasons."""

@@ -50,7 +50,7 @@ def test_a_key_of_another_kind_is_refused(kind: keys.Kind, tmp_path: Path) -> No
 
 
 def test_a_key_file_of_an_earlier_release_still_works_and_is_known_to_the_commands(tmp_path: Path) -> None:
-    """Such a file contains only hexadecimal digits."""
+    """The key file of an earlier release contains only hexadecimal digits."""
     old = Ed25519PrivateKey.generate()
     (tmp_path / KEY_FILE).write_bytes(old.private_bytes_raw().hex().encode())
     (tmp_path / KEY_FILE).chmod(0o600)

@@ -189,7 +189,7 @@ class InterruptedQueue(dict[str, bytes]):
 
 
 def test_an_offer_during_a_check_of_the_waiting_outcomes_stops_nothing() -> None:
-    """On a slow machine this must not end the engine's thread, which settles all outcomes."""
+    """The offer must not end the engine's thread, which settles all outcomes."""
     desk = Desk()
     sink = desk.sink
     sink._waiting = InterruptedQueue(sink._lock, lambda: sink.offer([message("second")]))

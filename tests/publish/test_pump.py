@@ -356,7 +356,7 @@ def test_a_progress_report_that_agrees_raises_no_fault(house: House, slate: Slat
 
 
 def test_a_repeated_old_progress_report_neither_raises_nor_clears_a_fault(house: House, slate: Slate) -> None:
-    """It could report a loss that did not happen, or clear a fault that is still present."""
+    """An old report could show a loss that did not happen, or clear a fault that is still present."""
     count = house.play(5)
     house.turn()
     first = slate.offered[0]
@@ -558,7 +558,7 @@ def test_a_report_older_than_the_acknowledged_outcomes_is_ignored() -> None:
 
 
 def test_a_flood_of_acknowledgements_takes_none_of_the_journals_room(house: House) -> None:
-    """Without a limit, eight thousand unknown ids would fill the journal's queue, which outcomes need."""
+    """Eight thousand unknown ids would fill the journal's queue, which outcomes need."""
     house.play(3)
     house.turn()
     asked: list[str] = []

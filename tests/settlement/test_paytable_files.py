@@ -27,7 +27,7 @@ RULE = re.compile(r"!?(R|T|H|X)-[A-Z0-9]+(-\d+[a-z]?)?")
 
 
 def parts(value: object) -> Iterator[object]:
-    """Return every dataclass inside a pay table."""
+    """Yield every dataclass inside a pay table."""
     if isinstance(value, dict):
         for inner in value.values():
             yield from parts(inner)

@@ -297,7 +297,7 @@ TABLE = (
 
 @pytest.fixture
 def house(tmp_path: Path, key: Key) -> Iterator[House]:
-    """Return a house: ann sits at seat 3 and bob at 5, bob has an Ante at 7, and both have craps bets up."""
+    """Yield a house: ann sits at seat 3 and bob at 5, bob has an Ante at 7, and both have craps bets up."""
     house = House(f"sqlite:///{tmp_path}/settlement.db")
     tables = {name: SealedTable(name, key) for name in ("wheel", "cards", "craps")}
     for name, rules in (

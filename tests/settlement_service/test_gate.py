@@ -16,7 +16,7 @@ from tests.settlement_service.rig import House, SealedTable
 from tests.settlement_service.statements import gate
 
 AT_ONCE_S = 0.0
-"""No wait: expected messages have arrived before a test asks for them."""
+"""Zero, because expected messages have arrived before a test asks for them."""
 ANN = Caller(name="ann's", role="player", player="ann")
 
 
@@ -218,7 +218,7 @@ def test_a_repeated_request_is_answered_as_before_without_a_query(wheel: Wheel) 
 
 
 def test_a_request_refused_without_a_statement_stays_refused_when_repeated(wheel: Wheel) -> None:
-    """Otherwise the request could be repeated until the number is known."""
+    """A player could otherwise repeat the request until the number is known."""
     bet: dict[str, object] = {"id": "b1", "player": "ann", "wager": "red", "amount": 100}
     identity = wheel.house.new_identity()
     wheel.said = lambda _nonce: []
@@ -253,7 +253,7 @@ def test_an_accepted_bet_is_stored_with_its_time_at_the_table(wheel: Wheel) -> N
 
 
 def test_times_of_two_sessions_are_not_compared(wheel: Wheel) -> None:
-    """Each start of the table has a new clock."""
+    """Each start of the table begins a new clock."""
     wheel.said = lambda nonce: [wheel.word(nonce, session="0")]
     assert wheel.bet() == ""
     wheel.hears(wheel.table.spins("17"))

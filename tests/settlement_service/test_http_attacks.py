@@ -125,7 +125,7 @@ def resident(pid: int) -> int:
 
 @pytest.fixture
 def unharmed(served: Service) -> Iterator[Service]:
-    """Return the service, and check its memory, its answers and its log afterwards."""
+    """Yield the service, and check its memory, its answers and its log afterwards."""
     assert served.process is not None
     served.ask("GET", "/players/ann", token="staff-secret")
     pids = [served.process.pid, *children(served)]
@@ -286,7 +286,7 @@ def half(kind: str) -> bytes:
     ["nothing", "half a head", "half a body of a stranger", "half a body with a token", "100-continue"],
 )
 def test_partial_requests_do_not_block_other_clients(unharmed: Service, kind: str) -> None:
-    """There are three times as many partial requests as connection slots, and at most 256 open files."""
+    """The test sends three times as many partial requests as there are connection slots."""
     with ExitStack() as held:
         for _ in range(3 * MAX_OPEN):
             connection = held.enter_context(connect(unharmed))

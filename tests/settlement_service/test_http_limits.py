@@ -139,7 +139,7 @@ def test_a_known_token_is_admitted_while_unknown_ones_are_refused() -> None:
 
 
 def test_guessing_tokens_does_not_block_a_new_token_of_another_address() -> None:
-    """Otherwise twenty guesses a second would block every token that is new to this process."""
+    """Twenty guesses a second must not block a token that is new to this process."""
 
     async def tried() -> tuple[int, int]:
         application = Application()

@@ -98,7 +98,7 @@ def test_a_message_that_the_engine_did_not_sign_as_an_answer_closes_nothing(
 
 
 def test_a_new_table_with_an_old_engine_closes_nothing_and_stops_play(sink: Sink) -> None:
-    """Such an engine would accept bets in the order of arrival."""
+    """An engine without a key would accept bets in the order of arrival."""
     table, alarms, heard = sink(Pin())
     table._handle_answer(_unsigned(ACK))
     assert heard == []
@@ -177,7 +177,7 @@ def test_a_rotated_key_is_trusted_if_the_previous_one_signed_it(tmp_path: Path, 
 
 
 def test_no_progress_report_from_before_a_rotation_restores_an_older_key(tmp_path: Path, sink: Sink) -> None:
-    """Each was genuine when it was sent, and a thief may have the replaced keys."""
+    """The report was genuine when it was sent, and a thief may have the replaced keys."""
     path = tmp_path / "a.key"
     engines = [engine_key(path, {}), rotate(path), rotate(path)]
     pin = Pin(engines[0].key.public.raw)
@@ -278,7 +278,7 @@ def test_no_step_between_two_keys_can_be_left_out_or_forged(tmp_path: Path, sink
     ],
 )
 def test_a_message_of_the_engine_to_another_table_is_ignored(word: Answer, sink: Sink) -> None:
-    """Such a message has a valid signature. A progress report would show another table's history."""
+    """The message has a valid signature, and a progress report would show another table's history."""
     table, alarms, heard = sink(Pin(ENGINE_KEY.public.raw))
     table._handle_answer(answer_bytes(word, ENGINE_KEY))
     assert heard == []

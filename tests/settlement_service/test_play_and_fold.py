@@ -185,7 +185,7 @@ def player_asks(house: House, table: SealedTable, player: str, **bet: object) ->
 def test_T_DEAL_4_a_request_that_would_be_refused_binds_no_position_at_the_table(
     house: House, table: SealedTable, cards_out: CardTable, bet: dict[str, object], rule: str
 ) -> None:
-    """Otherwise a request for Play at another player's position would prevent that player's fold."""
+    """A request for Play at another player's position must not prevent that player's fold."""
     for player, seat in (("ann", "3"), ("bob", "1")):
         house.desk.seat(house.new_identity(), table.name, seat, player)
     assert player_asks(house, table, "ann", **bet) == rule

@@ -16,7 +16,7 @@ ANTE: dict[str, object] = {"id": "new", "player": "ann", "wager": "ante", "amoun
 
 @pytest.fixture
 def house(tmp_path: Path, key: Key) -> Iterator[House]:
-    """Return an API: ann sits at seat 3, bob at 5 with an Ante up; bob has a Pass bet at the dice table."""
+    """Yield an API: ann sits at seat 3, bob at 5 with an Ante up; bob has a Pass bet at the dice table."""
     house = House(f"sqlite:///{tmp_path}/settlement.db")
     tables = {name: SealedTable(name, key) for name in ("cards", "craps")}
     house.enrol(tables["cards"], "three-card-poker-12-014")

@@ -1,4 +1,4 @@
-"""No outsider can fill the log."""
+"""Clients outside the house cannot fill the log."""
 
 import logging
 

@@ -222,7 +222,7 @@ def say(line: str) -> None:
 
 
 def table_of(totals: Counter[tuple[str, Kind, str]], label: str) -> Iterator[str]:
-    """Return the lines of the table for one condition."""
+    """Yield the lines of the table for one condition."""
     yield f"{label:<20} {'throws':>7} " + " ".join(f"{column:>15}" for column in COLUMNS)
     kinds = [kind for kind in KINDS if any(totals[label, kind, column] for column in COLUMNS)]
     for kind in [*kinds, None]:

@@ -53,7 +53,7 @@ def unfair(played: Sequence[Played], effects: Iterable[Effect]) -> list[str]:
         return _unfair_cards(played, published)
     bets = [effect for effect in published if isinstance(effect, Outcome) and isinstance(effect.data, Bets)]
     attempts = _attempts_of(published)
-    # At ten times real time, a busy machine may exceed the link's limits.
+    # A busy machine may exceed the link's limits at ten times real time.
     late_us = [effect.reading.t for effect in published if isinstance(effect, Late)]
     found: list[str] = []
     disturbed = False

@@ -50,7 +50,7 @@ def test_each_lap_of_a_ball_on_a_level_track_takes_longer(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_in_a_tilted_bowl_the_ball_drops_where_the_track_rises(seed: int) -> None:
-    """With a tilt of some tenths of a degree the ball drops in one part of the rim."""
+    """The bowl is tilted by some tenths of a degree."""
     rng = Random(seed)
     law = knee(rng)
 

@@ -194,7 +194,7 @@ def test_users_groups_and_folders_can_be_created(tmp_path: Path) -> None:
 
 
 def test_the_udev_rules_are_well_formed() -> None:
-    """Each line has only comparisons and assignments, and ModemManager ignores every port."""
+    """The lines contain only comparisons and assignments, and ModemManager ignores every port."""
     rules = (SYSTEMD / "udev" / "60-table.rules").read_text(encoding="ascii").splitlines()
     pair = r'[A-Z]+(?:\{[A-Za-z_]+\})?(?:==|\+=|=)"[^"]*"'
     for rule in rules:

@@ -124,7 +124,7 @@ def test_a_fault_is_reported_with_its_place_and_a_failed_journal_once_with_its_r
 
 
 def test_an_offline_device_is_reported_once() -> None:
-    """Its absence alone causes two faults and two failed checks."""
+    """The device's absence alone causes two faults and two failed checks."""
     status: Mapping[str, object] = {
         "table": "craps",
         "headline": "device_missing (cam)",

@@ -188,7 +188,7 @@ def test_two_simultaneous_sounds_are_from_two_dice_even_if_one_may_have_pushed_t
 
 
 def test_a_fast_die_whose_first_landing_slows_it_is_not_taken_for_short() -> None:
-    """It leaves the rubber at 2.9 m/s, lands during a lost frame, and continues at 1.6 m/s."""
+    """The die leaves the rubber at 2.9 m/s, lands during a lost frame, and continues at 1.6 m/s."""
     for seed in SEEDS:
         readings = readings_of((Cast(9.0, 300.0), Cast(9.0, 700.0, speed=7.2, back=2.9)), seed)
         turn_us = int(Cast(9.0, 700.0, speed=7.2).turn_ms * 1000)

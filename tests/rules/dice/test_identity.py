@@ -52,7 +52,7 @@ def test_dice_swapped_far_from_each_other_are_recognized_by_the_jump(at_ms: floa
 
 @pytest.mark.parametrize("apart_mm", [20.0, 200.0])
 def test_dice_swapped_where_they_almost_touch_are_recognized_by_their_jumps(apart_mm: float) -> None:
-    """Both tracks jump by 40 mm, each to the place of the other die. This camera error hides nothing."""
+    """Both tracks jump by 40 mm, each to the place of the other die. The camera error hides no contact."""
     near = Cast(9.0, 300.0, back=0.2), Cast(9.0, 300.0 + apart_mm, back=0.2, late_ms=100.0)
     at_us = int(1000 * (near[1].turn_ms + 120.0))
     reported = [
@@ -214,7 +214,7 @@ def flown(legs: tuple[list[Leg], list[Leg]], impacts_ms: list[float]) -> list[Re
 
 
 def test_dice_that_fly_at_each_other_may_have_passed_where_they_seem_to_turn_back() -> None:
-    """Both turn in one step without room for a knock, so one flew above the other, under either name."""
+    """Both dice turn in one step without room for a knock, so one may have flown above the other."""
     back = [(0.0, 3150.0, -4.5), (698.0, 9.0, 2.6), (752.2, 150.0, -4.6), (782.9, 9.0, 1.5)]
     short = [(0.0, 3476.0, -4.42), (752.2, 150.0, 2.6)]
     readings = flown((back, short), [698.0, 782.9])
@@ -242,7 +242,7 @@ def test_dice_that_seem_to_pass_through_each_other_may_have_taken_each_others_sp
 def test_dice_swapped_as_one_comes_from_the_wall_and_one_flies_at_it_make_no_void(
     seed: int, later_ms: float
 ) -> None:
-    """At 60 frames/s they pass between two frames. In both frames they are too far apart to touch."""
+    """The dice pass between two frames at 60 frames/s. In both frames they are too far apart to touch."""
     out = Cast(9.0, 300.0, speed=4.4, back=1.75)
     into = Cast(9.0, 320.0, speed=4.9, back=1.0)
     into.late_ms = out.turn_ms + later_ms - into.turn_ms

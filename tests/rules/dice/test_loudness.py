@@ -124,7 +124,7 @@ def test_loudness_alone_neither_proves_a_hit_nor_excludes_one(peak: float, chang
 
 @given(peak=st.floats(0.0, 1e9), change=st.floats(0.0, 12.0))
 def test_the_first_impact_of_a_wall_does_not_show_how_loud_it_is(peak: float, change: float) -> None:
-    """It may be at the top of the sensor's range."""
+    """The impact may be at the top of the sensor's range."""
     assert cost(peak, change, Loudness()) == 0.0
 
 
@@ -139,7 +139,7 @@ def test_before_a_wall_is_learned_only_a_sound_far_from_the_setting_is_doubted()
 
 
 def test_a_sensor_with_random_loudness_soon_counts_less() -> None:
-    """Its hits have a loudness from 60 to 1,000 counts that does not depend on the turn."""
+    """The hits have a loudness from 60 to 1,000 counts that does not depend on the turn."""
     rng, wild = Random(1), Loudness(top_counts={"right": 1000.0})
     for _ in range(30):
         peak = math.exp(rng.uniform(math.log(60.0), math.log(940.0)))
@@ -164,7 +164,7 @@ def test_a_peak_of_zero_is_not_the_quietest_sound_of_a_sensor() -> None:
 
 
 def test_a_hard_turn_short_of_a_learned_wall_without_a_sound_is_void_without_review() -> None:
-    """At 21 mm the centre is 5 mm further away than that of a die that touches with a corner."""
+    """The centre at 21 mm is 5 mm further away than that of a die that touches with a corner."""
     short = Cast(9.0, 300.0), Cast(21.0, 700.0, speed=3.0, back=0.4, heard=False)
     seen = [readings_of(short, seed) for seed in SEEDS]
     before, after = ([ruling_of(own, learned) for own in seen] for learned in (Loudness(), KNOWN))

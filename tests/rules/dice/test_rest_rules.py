@@ -133,7 +133,7 @@ def test_a_place_on_which_camera_and_table_disagree_is_a_conflict(rest: dict[str
 
 @pytest.mark.parametrize("rules", [C34, CV1, HIGH_ROLLER])
 def test_a_die_that_rests_where_its_track_did_not_lead_is_a_conflict(rules: ThrowRules) -> None:
-    """This also applies to Craps Version 1, because the die may be another one of the set (!V1-25)."""
+    """The rule also applies to Craps Version 1, because the die may be another one of the set (!V1-25)."""
     verdict = judged(rested(x=700.0, y=500.0), rules)
     assert ruled(verdict) == (Ruling.REVIEW, [("conflict", 2)])
     assert "the track of die 2 jumps by" in verdict.sentence

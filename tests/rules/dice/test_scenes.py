@@ -57,7 +57,7 @@ def test_every_kind_of_scene_gets_its_true_verdict(scene: Scene) -> None:
 
 @pytest.mark.parametrize("seed", [1029, 1224, 1297, 1335, 1643, 1661, 1890])
 def test_a_die_turned_by_an_obstacle_right_after_its_hit_is_not_void(seed: int) -> None:
-    """Its path back into the wall does not contradict the detected hit."""
+    """The die's path back into the wall does not contradict the detected hit."""
     judge_seeds(hit_and_blocked, range(seed, seed + 1))
 
 

@@ -110,7 +110,7 @@ def test_R_SPIN_2_one_missed_index_pass_before_a_launch_may_have_hidden_its_turn
 
 @pytest.mark.parametrize("missed", [1, 2, 3])
 def test_R_SPIN_2_a_mark_not_due_before_the_first_pulse_hid_no_launch(missed: int) -> None:
-    """Its passes are missed while the ball is detected, so the index sensor is faulty and the beams work."""
+    """The mark's passes are missed while the ball is detected, so only the index sensor is faulty."""
     marks = [
         RotorIndex(t=SHORT.launched_us + 900_000 + turn * 2_500_000, dev="wheel", direction="cw")
         for turn in (*range(-6, 0), *range(missed, 9))
