@@ -31,10 +31,10 @@ KINDS = ("at_risk", "rake", "bonus_pot")
 TOKEN = "a secret of this test's own"
 Wager = dict[str, object]
 Punter = Callable[[str, int], list[Wager]]
-"""Returns the wagers to place after an outcome of this type; the second argument counts earlier wagers."""
+"""A function that returns the wagers after an outcome of this type, given the number of earlier wagers."""
 Mishap = Callable[["Evening"], None]
 TICKS = "clock"
-"""The device of two ticks that only advance time. The second is read after the first is processed."""
+"""Device name of two ticks that only advance time; the first is processed when the second is read."""
 REST_US = 400_000
 """Time without a reading after which no reading or call is pending in the engine."""
 TO_THE_END_US = 20_000_000

@@ -54,7 +54,7 @@ def tick(t_us: int) -> bytes:
 
 
 def _says_ready(said: socket.socket) -> bool:
-    """Return whether the daemon's next message to systemd says READY; False if none arrives soon."""
+    """Return whether the daemon soon sends READY as its next message to systemd."""
     said.settimeout(1.0)
     with suppress(TimeoutError):
         return said.recv(4096).startswith(b"READY=1")
@@ -146,7 +146,7 @@ class Table:
         return str(file)
 
     def start(self, *, watch: bool = True, ready: bool = True) -> None:
-        """Start the daemon; with `ready`, wait until it reports ready; with `watch` too, watch it."""
+        """Start the daemon. With `ready`, wait until it reports ready, and then watch it with `watch`."""
         assert self.process is None, "the daemon is already running"
         (self.folder / "in").unlink(missing_ok=True)
         os.mkfifo(self.folder / "in")
@@ -235,7 +235,7 @@ class Table:
                     data = data[os.write(fifo, data[:4096]) :]
 
     def kill(self) -> None:
-        """Kill the daemon like a power cut, and read the outcomes that it had published."""
+        """Kill the daemon, as a power cut would, and read the outcomes that it had published."""
         assert self.process is not None
         self.process.kill()
         self._over()

@@ -14,7 +14,7 @@ EACH = 25
 def main() -> int:
     """Kill tables the requested number of times, and print the totals."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--kills", type=int, default=300, help="how many kills (default: 300)")
+    parser.add_argument("--kills", type=int, default=300, help="number of kills (default: 300)")
     parser.add_argument("--seed", type=int, default=1, help="the seed of the first table (default: 1)")
     arguments = parser.parse_args()
     left, seed, published, cut_off = arguments.kills, arguments.seed, 0, 0

@@ -77,7 +77,7 @@ def display(request: pytest.FixtureRequest, broker: Mosquitto) -> Iterator[Displ
 
 @pytest.fixture
 def table(tmp_path: Path, broker: Mosquitto, display: Display) -> Iterator[Table]:
-    """Yield that table, open and unlocked."""
+    """Yield the table that the test names, open and unlocked."""
     table = Table(tmp_path / "table", name=display.table)
     table.publish = f"{{to: mqtt, mqtt: {{host: 127.0.0.1, port: {broker.port}}}}}"
     table.folder.mkdir()

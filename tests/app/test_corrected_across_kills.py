@@ -91,7 +91,7 @@ def case_of(game: str) -> Case:
 
 
 def _named_then(ruling: Input) -> str | None:
-    """Return what the second ruling replaces, which is the first ruling's card if there is one."""
+    """Return the attempt, or the first ruling's card, that the second ruling replaces."""
     return "1 9d" if ruling.name == "set_card" else ruling.what
 
 

@@ -83,7 +83,7 @@ class At:
         return answers
 
     def used(self) -> list[Json]:
-        """Return the rows that record deeds and their authors."""
+        """Return the rows that record uses of the control socket."""
         drain(self.daemon)
         rows = [row for row in self.house.rows() if row.name == "control.used"]
         return [msgspec.json.decode(row.body or b"", type=Json) for row in rows]

@@ -86,7 +86,7 @@ def another(gid: int, folder: Path, *words: str) -> tuple[int, str, str]:
     return done.returncode, done.stdout, done.stderr
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can be another user for a moment")
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
 def test_a_technician_who_is_not_root_explains_recalls_cuts_and_reads_the_journal(
     table: Table, open_folder: Path, group: str, capsys: Output
 ) -> None:
@@ -110,7 +110,7 @@ def test_a_technician_who_is_not_root_explains_recalls_cuts_and_reads_the_journa
     capsys.readouterr()
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can be another user for a moment")
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
 def test_a_user_who_is_not_a_technician_may_not_read_past_records(table: Table, open_folder: Path) -> None:
     Path(table.socket).chmod(0o666)
     for words in (("explain", "2"), ("recall", "craps/1/2"), ("journal", "show"), ("cut", "2", "case.jsonl")):

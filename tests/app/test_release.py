@@ -48,7 +48,7 @@ def trusted(key: Path) -> frozenset[str]:
 
 
 def installed(checkout: Path, to: Path) -> Path:
-    """Install a checkout like an installation: packages in their own folder, configuration inside."""
+    """Copy a checkout in the layout of an installation, with a separate folder for the packages."""
     packages = to / "lib" / "python3.13" / "site-packages"
     for name in ("controller", "drivers"):
         shutil.copytree(checkout / name, packages / name)

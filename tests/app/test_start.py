@@ -206,7 +206,7 @@ print(*mistakes_in(options, {}), sep="\\n")
 """The check before a start, run by a user without rights after the interpreter has read its files."""
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, which it drops to become another user")
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
 def test_a_user_who_may_not_write_to_the_folder_is_refused() -> None:
     mine = grp.getgrgid(os.getgid()).gr_name
     done = subprocess.run(

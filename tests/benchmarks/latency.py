@@ -1,4 +1,4 @@
-"""Measure the time from when a call may be made until it is durable and published.
+"""Measure the time from the earliest possible call to its durable publication.
 
 `python -m tests.benchmarks.latency [--throws N] [--camera]` throws dice in real time at a daemon with all its
 threads, first alone and then beside a busy core or a working dice camera. A call may be made once the dice

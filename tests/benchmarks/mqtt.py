@@ -41,17 +41,17 @@ from tests.publish.house import ENGINE_KEY, Alarms, half, pinned
 
 GOAL = 2.0
 SWITCH_S = 0.0005
-"""The daemon's value."""
+"""The interpreter's switch interval in the daemon."""
 BARE = "bare"
 BACK = "back"
 ITSELF = "itself"
 BYTES = 1000
-"""The approximate size of an outcome."""
+"""Approximate size of an outcome."""
 HANG_S = 10.0
 
 
 def settlement(settings: MqttSettings, heard: Connection, end: Connection) -> None:
-    """Record the arrival of outcomes and acknowledge them, like the settlement engine."""
+    """Record the arrival of outcomes and acknowledge them in place of the settlement engine."""
     link = MqttLink(settings, "settlement", None)
     link.open()
     while not end.poll():
@@ -90,7 +90,7 @@ class Near:
         return time.perf_counter() - start
 
     def stop(self) -> None:
-        """Stop it."""
+        """Disconnect from the broker."""
         self._link.drop()
 
     def _until(self, kind: type) -> None:
@@ -142,7 +142,7 @@ class Table:
         return not (self._pump.unacknowledged or self._journal.waiting)
 
     def stop(self) -> None:
-        """Stop it."""
+        """Stop the pump, close the journal, and check that no fault occurred."""
         self._pump.stop(HANG_S)
         self._journal.close()
         assert not self._alarms.ever, self._alarms.ever

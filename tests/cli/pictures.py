@@ -1,9 +1,8 @@
-"""Take the pictures of the commands on a terminal of 80 columns for the guides: `make pictures`.
+"""Take pictures of the commands on a terminal of 80 columns for the guides: `make pictures`.
 
 .venv/bin/python -m tests.cli.pictures docs/pictures/terminal
 
-A virtual table plays, and its camera's cable is pulled and plugged in again. Each command shows a part of
-this.
+A virtual table plays, and its camera's cable is pulled and plugged in again.
 """
 
 import html

@@ -29,7 +29,7 @@ Disturbance = Callable[[int, Array], Array]
 
 
 def moved(_t_us: int, picture: Array) -> Array:
-    """Shift the picture like a bump of the camera by 10 mm."""
+    """Shift the picture to simulate a camera displaced by 10 mm."""
     px = 10.0 * rig().px_per_mm(320.0, 240.0)
     shift = np.array([[1.0, 0.0, 0.8 * px], [0.0, 1.0, 0.6 * px]])
     return cv2.warpAffine(picture, shift, picture.shape[1::-1], borderMode=cv2.BORDER_REFLECT)

@@ -19,7 +19,7 @@ PATIENCE_S = 300
 RUN = frozenset({"replay", "rules", "demo", "completion"})
 """Commands whose examples need no table, no network and no person."""
 NEEDS = ("CAPTURE.tsv", "WAGERS", "LOG#", "/etc/", "/usr/", "eval ")
-"""Words of examples that need files or a system that the tests do not have."""
+"""Parts of examples that are not run, because they need files, services or the reader's shell."""
 
 
 def examples(command: str) -> list[str]:

@@ -56,7 +56,7 @@ def verify(capsys: pytest.CaptureFixture[str], journal: Path, *words: str) -> tu
 
 
 def cut_short(journal: Path) -> None:
-    """Remove the last row, like a lost end of the WAL."""
+    """Remove the last row to simulate a lost end of the WAL."""
     tamper(journal, sql("DELETE FROM rows WHERE n = (SELECT max(n) FROM rows)"))
 
 

@@ -76,7 +76,7 @@ class Screens:
         )
 
     def start_table(self, *, unlock: bool = True) -> None:
-        """Start the daemon and the clock for its data."""
+        """Start the daemon and the clock of its readings."""
         self.table.start(watch=False)
         if unlock:
             self.table.feed([tick(self._t_us)])
@@ -106,7 +106,7 @@ class Screens:
             self._clock = None
 
     def kill_table(self) -> None:
-        """Kill the daemon like a power cut."""
+        """Kill the daemon, as a power cut would."""
         self.pause()
         self.table.kill()
 

@@ -448,7 +448,7 @@ def all_of(page: Page, said: list[str]) -> list[str]:
 
 
 def double_tap(page: Page, one: Locator) -> None:
-    """Touch twice like a wet finger, faster than anyone can read."""
+    """Touch twice, as a wet finger does, faster than anyone can read."""
     box = one.bounding_box()
     assert box is not None
     place = {"clientX": box["x"] + box["width"] / 2, "clientY": box["y"] + box["height"] / 2}

@@ -1,4 +1,4 @@
-"""The operator's guide names only inputs of each game."""
+"""The operator's guide names only inputs that the game has."""
 
 import re
 from pathlib import Path

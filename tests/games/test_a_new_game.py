@@ -69,7 +69,7 @@ class Bettor:
         self.house.bets(self.table, "ann", id_, side, 100)
 
     def hears(self, outcomes: list[Outcome]) -> None:
-        """Settle the table's outcomes, each twice like a repeated delivery."""
+        """Settle the table's outcomes, each delivered twice."""
         for outcome in outcomes:
             event = self.table.sealed(outcome)
             self.house.takes(event, event)

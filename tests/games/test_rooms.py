@@ -1,4 +1,4 @@
-"""A game is one package. The other code uses its value and never compares its name."""
+"""A game is one package. Other code uses the game's value and never compares its name."""
 
 import ast
 from collections.abc import Iterator

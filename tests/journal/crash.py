@@ -5,8 +5,8 @@ contains everything synced by some instant and any part of the rest. Unsynced wr
 sectors, or on the disk before older writes. The journal that opens from a state must contain every outcome
 published by then.
 
-`python -m tests.journal.crash --states 500` tries that many states, first with synchronous=FULL, which must
-not lose any outcome, then with NORMAL, which must: otherwise the check could not detect a loss.
+`python -m tests.journal.crash --states 500` tries that many states with synchronous=FULL, which must not lose
+any outcome. It then tries NORMAL, which must lose outcomes, to show that the check detects losses.
 """
 
 import argparse

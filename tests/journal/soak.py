@@ -127,7 +127,7 @@ def play(folder: Path, pipe: int, seed: int, operations: int) -> None:
 
 
 def kill_once(folder: Path, chance: random.Random) -> str:
-    """Start a player, kill it, and return the manner of its end.
+    """Start a player, kill it, and return a description of its end.
 
     Raises:
         AssertionError: The journal broke a guarantee.

@@ -124,7 +124,7 @@ def test_a_removal_beyond_the_decision_is_found(rig: Rig) -> None:
 
 
 def test_events_are_never_pruned(rig: Rig) -> None:
-    """Deeds of people, acknowledgements and sessions are always kept."""
+    """Records of people's actions, acknowledgements and sessions are always kept."""
     play_and_prune(rig, evidence_before_us=EVER_US, bodies_before_us=EVER_US)
     with Reader(rig.place.journal) as reader:
         assert all(row.body is not None for row in reader.rows() if row.seq is None)

@@ -36,7 +36,7 @@ MOMENTS = {
     "in a pruning": 3,
     "in a rotation": 1,
 }
-"""The journal's most critical moments, with the maximum number of the occurrence to cut at."""
+"""The journal's most critical moments. A cut happens at a random occurrence up to this number."""
 IN_UPGRADE = "upgrade: "
 """Prefix of the names of moments in an upgrade."""
 ENOUGH = 30

@@ -56,7 +56,7 @@ class Cluster:
         self._run("pg_ctl", "-D", str(self._data), "-w", "-o", options, "-l", log, "start")
 
     def crash(self) -> None:
-        """Stop the server like a power cut. It recovers from its log at the next start."""
+        """Stop the server immediately. It recovers from its log at the next start."""
         self._run("pg_ctl", "-D", str(self._data), "-w", "-m", "immediate", "stop")
 
     def remove(self) -> None:

@@ -1,4 +1,4 @@
-"""Tables that chain and sign their outcomes like a journal, and a settlement engine for them."""
+"""Tables that chain and sign their outcomes as a journal does, and a settlement engine for them."""
 
 from collections.abc import Iterable
 from pathlib import Path

@@ -80,7 +80,7 @@ class Service:
         return ask(self.port, method, path, body, token=token, key=key)
 
     def kill(self) -> None:
-        """Kill the process like a power cut."""
+        """Kill the process, as a power cut would."""
         assert self.process is not None
         self.process.kill()
         self._over()

@@ -17,7 +17,7 @@ def gate(wait_s: float = PATIENCE_S) -> Gate:
 
 
 def answer_queries(engine: Engine) -> None:
-    """Answer each query from this engine immediately, like a table without delays."""
+    """Answer each query from this engine immediately, as a table without delays would."""
 
     def answer(table: str, nonce: str) -> NoStatement | None:
         with engine.work() as work:

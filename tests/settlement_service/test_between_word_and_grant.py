@@ -47,7 +47,7 @@ class Race:
         return None
 
     def ante(self, caller: Caller, id_: str = "b1", seat: str = "3") -> str:
-        """Bet an Ante as a player; return the rule that refuses it, or an empty string."""
+        """Bet an Ante as a player; return the refusing rule or an empty string."""
         bet: dict[str, object] = {
             "id": id_,
             "player": caller.player,

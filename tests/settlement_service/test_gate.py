@@ -60,7 +60,7 @@ class Wheel:
         return [self.word(nonce)]
 
     def bet(self, number: str = "17") -> str:
-        """Bet; return the rule that refuses it, or an empty string."""
+        """Bet; return the refusing rule or an empty string."""
         self.bets += 1
         bet = {
             "id": f"b{self.bets}",
@@ -72,7 +72,7 @@ class Wheel:
         return self._refusal(lambda: self.desk.bet(self.house.new_identity(), self.table.name, bet))
 
     def undo_trial(self) -> str:
-        """Remove the newest bet; return the rule that refuses it, or an empty string."""
+        """Remove the newest bet; return the refusing rule or an empty string."""
         asked: dict[str, object] = {"do": "remove", "id": f"b{self.bets}"}
         return self._refusal(lambda: self.desk.change(self.house.new_identity(), self.table.name, asked))
 

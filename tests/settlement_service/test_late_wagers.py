@@ -66,7 +66,7 @@ class Late:
         self.engine.deliver(self.landing)
 
     def bet(self, wager: str = "field", **more: object) -> str:
-        """Bet late; return the rule that refuses it, or an empty string."""
+        """Bet late; return the refusing rule or an empty string."""
         self.bets += 1
         bet = {"id": f"b{self.bets}", "player": "ann", "wager": wager, "amount": 100, "late": True, **more}
         try:

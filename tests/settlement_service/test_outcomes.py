@@ -63,7 +63,7 @@ def test_the_number_of_waiting_outcomes_is_limited(tmp_path: Path, key: Key) -> 
         RejectedDelivery,
         RejectedDelivery,
     ]
-    # Refused outcomes are sent again, like all unacknowledged outcomes.
+    # A table sends all unacknowledged outcomes again, including refused ones.
     house.takes(first)
     house.takes(rest)
     house.store.close()

@@ -51,7 +51,7 @@ def says_folded(house: House, table: SealedTable, folded: tuple[str, ...], sessi
 
 
 def refused(house: House, table: SealedTable, player: str, seat: object) -> str:
-    """Bet Play; return the rule that refuses it, or an empty string."""
+    """Bet Play; return the refusing rule or an empty string."""
     try:
         house.bets(table, player, f"{player} plays {seat}", "play", 200, seat=seat)
     except RequestRefused as refusal:
@@ -163,7 +163,7 @@ def test_T_DEAL_4_play_still_up_is_reported_again_in_the_next_round_of_bets(
 
 
 def player_asks(house: House, table: SealedTable, player: str, **bet: object) -> str:
-    """Request Play with the player's token; return the rule that refuses it, or an empty string."""
+    """Request Play with the player's token; return the refusing rule or an empty string."""
     caller = Caller(name=f"{player}'s phone", role="player", player=player)
     wager = {"id": "p1", "player": player, "wager": "play", "amount": 200, **bet}
     try:

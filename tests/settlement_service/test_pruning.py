@@ -39,7 +39,7 @@ class Desk:
         return lambda: self.house.desk.change(identity, name, asked)
 
     def refusal(self, deed: Deed) -> str:
-        """Send a request; return the rule that refuses it, or an empty string."""
+        """Send a request; return the refusing rule or an empty string."""
         try:
             deed()
         except RequestRefused as refused:

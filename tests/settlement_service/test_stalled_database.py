@@ -46,7 +46,7 @@ def service(cluster: Cluster, tmp_path: Path) -> Iterator[Service]:
 
 @contextmanager
 def stopped(cluster: Cluster) -> Iterator[None]:
-    """Stop every process of the server, like a debugger or a frozen machine. Its sockets stay open."""
+    """Stop every process of the server, whose sockets stay open, as on a frozen machine."""
     pids = [cluster.pid, *children(cluster.pid)]
     for pid in pids:
         os.kill(pid, signal.SIGSTOP)

@@ -237,7 +237,9 @@ def parse(words: Sequence[str] | None = None) -> argparse.Namespace:
     )
     parser.add_argument("--throws", type=int, default=1000, metavar="N")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--fps", type=float, nargs="+", default=[90.0], help="frames a second (90)")
+    parser.add_argument(
+        "--fps", type=float, nargs="+", default=[90.0], help="frames per second (default: 90)"
+    )
     parser.add_argument(
         "--noise", type=float, nargs="+", default=[2.0], help="error of a track point in mm (default: 2)"
     )
@@ -252,12 +254,12 @@ def parse(words: Sequence[str] | None = None) -> argparse.Namespace:
     )
     parser.add_argument("--kinds", nargs="+", choices=KINDS, metavar="KIND", help="only these kinds")
     parser.add_argument("--physics", choices=("mujoco", "own"), default="mujoco")
-    parser.add_argument("--save", metavar="FILE", help="keep the flights in this file")
+    parser.add_argument("--save", metavar="FILE", help="save the flights to this file")
     parser.add_argument(
-        "--flights", metavar="FILE", help="play the flights kept in FILE; `shipped`: those of the product"
+        "--flights", metavar="FILE", help="play the flights in FILE, or the `shipped` flights"
     )
     parser.add_argument("--workers", type=int, default=2)
-    parser.add_argument("--fails", metavar="DIR", help="write the logs of disagreements into this folder")
+    parser.add_argument("--fails", metavar="DIR", help="write the logs with disagreements to this folder")
     parser.add_argument("--json", action="store_true", help="print the counts as JSON at the end")
     parser.add_argument("--quiet", action="store_true", help="do not print each disagreement")
     return parser.parse_args(words)

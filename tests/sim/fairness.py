@@ -43,7 +43,7 @@ _HIDDEN: Mapping[str, tuple[str, ...]] = {
 }
 """Acceptable reasons if a fault hid a die from the table and no device reported the fault."""
 _ONCE_A_GAME_US = 120_000_000
-"""Interval between reports of a wheel's own faults, in microseconds: they are reported once per game."""
+"""Maximum age, in microseconds, of the report of a wheel's fault, which the wheel sends once per game."""
 
 
 def unfair(played: Sequence[Played], effects: Iterable[Effect]) -> list[str]:

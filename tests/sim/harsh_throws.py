@@ -21,7 +21,7 @@ from drivers.sim.bodies.flights import Flight, Thump, Track, pack, shipped, unpa
 from drivers.sim.bodies.watching import COUNTS_PER_MNS, THRESHOLD_COUNTS, THUMP_COUPLING, THUMP_DECAY_MM
 
 NEAREST_MM, FURTHEST_MM = 0.5, 6.0
-"""Range of the minimum distance between the wall and a die's nearest corner."""
+"""Range of the distance between the wall and a die's nearest corner at its closest approach."""
 SOON_US = 12_000
 APART_MM = 45.0
 """Minimum distance between the two dice, at which a camera does not confuse them."""
@@ -152,7 +152,7 @@ def other_throw(one: Flight, two: Flight) -> bool:
 def main() -> int:
     """Compose throws and store them."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("flights", nargs="+", metavar="FLIGHTS", help="kept flights, or `shipped`")
+    parser.add_argument("flights", nargs="+", metavar="FLIGHTS", help="files of flights, or `shipped`")
     parser.add_argument("--throws", type=int, default=300, metavar="N")
     parser.add_argument("--seed", default="1")
     parser.add_argument("--save", required=True, metavar="FILE")

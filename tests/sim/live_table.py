@@ -44,7 +44,7 @@ class SharedClock(PacedClock):
 
 
 Sent = Callable[[str], tuple[int, int]]
-"""Returns the number of times that a port's cable was plugged in, and the bytes accepted since then."""
+"""A function that returns how often a port's cable was plugged in, and the bytes accepted since then."""
 
 
 class WatchedPort:

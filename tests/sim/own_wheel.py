@@ -21,7 +21,7 @@ from tests.sim.own_wheel_bodies import STATED_LOSS, TURN, Ball, Heard, Rim, Worl
 
 NEEDED_TURNS = 4.0
 UNSURE_TURNS = 0.15
-"""Error, in revolutions, of the time of the drop that the last pulses determine."""
+"""Uncertainty of the number of revolutions, due to that of the time of the drop."""
 SPINS_A_LOG = 20
 LAID, UNHEARD = "laid by hand", "no beam heard the ball"
 KINDS = {

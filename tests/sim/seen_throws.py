@@ -96,7 +96,7 @@ def count(seens: list[Seen]) -> Counter[str]:
 
 
 def _why_reviewed(seen: Seen) -> str:
-    """Return whether a review was needed, due to the release out of view, or needless."""
+    """Return the kind of a review: needed, of the release, or needless."""
     if seen.truth.undecidable or len(seen.faces) < 2:
         return "needed"
     # The hand is out of view, and the dice came into view one after the other.

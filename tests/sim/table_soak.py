@@ -79,9 +79,7 @@ def main() -> int:
     """Run the soak."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=180, help="total duration in seconds (default: 180)")
-    parser.add_argument(
-        "--speed", type=float, default=10, help="how many times faster than real time (default: 10)"
-    )
+    parser.add_argument("--speed", type=float, default=10, help="speed relative to real time (default: 10)")
     parser.add_argument("--seed", type=int, default=1, help="the seed of the first session (default: 1)")
     arguments = parser.parse_args()
     wrong: list[str] = []

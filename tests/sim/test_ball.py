@@ -78,7 +78,7 @@ def test_a_caught_ball_ran_so_far_and_did_not_drop() -> None:
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_a_table_of_laps_agrees_with_the_deceleration_of_real_balls(seed: int) -> None:
-    """0.1 rev/s2 above 1.1 rev/s; 0.2 to 0.3 between 1.0 and 0.65; 0.015 to 0.025 at the drop."""
+    """The loss is 0.1 rev/s2 above 1.1 rev/s, 0.2 to 0.3 from 1.0 to 0.65, 0.015 to 0.025 at the drop."""
     rng = Random(seed)
     house = lap_house(rng)
     ball = house.launched(rng, 5.0, 18.0, 1)

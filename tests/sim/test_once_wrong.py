@@ -73,7 +73,7 @@ CALLED_ONCE = "at_wall-9003-0-6", 60.0
 def observed() -> Iterator[ParameterSet]:
     for flight in (*FLIGHTS, *THROWN_BACK, *STEEP):
         for fps in (60.0, 90.0, 120.0):
-            wrong = pytest.mark.xfail(reason="called in one of 24 observations at 60 frames/s")
+            wrong = pytest.mark.xfail(reason="called in one observation out of 24 at 60 frames/s")
             marks = [wrong] if (name(flight), fps) == CALLED_ONCE else []
             yield pytest.param(flight, fps, id=f"{name(flight)}-{fps:g}", marks=marks)
 

@@ -166,7 +166,7 @@ def test_a_fault_is_reported_with_its_stated_code_and_clears(
 
 
 def impacts_of(house: House) -> list[WallImpact]:
-    """Return the detected impacts in order of their timestamps, which a repeated impact does not follow."""
+    """Return the detected impacts sorted by timestamp; a repeated impact arrives out of order."""
     return sorted((r for r in house.readings if isinstance(r, WallImpact)), key=lambda reading: reading.t)
 
 

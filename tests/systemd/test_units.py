@@ -31,7 +31,7 @@ needs_systemd = pytest.mark.skipif(
 )
 needs_root = pytest.mark.skipif(
     os.geteuid() != 0 or shutil.which("systemd-sysusers") is None,
-    reason="making users in a folder of its own needs root and systemd-sysusers",
+    reason="creating users in a test's folder needs root and systemd-sysusers",
 )
 
 

@@ -31,7 +31,7 @@ def dark(scene: Spin, since_us: int, until_us: int, *, reported: bool = True) ->
 
 
 def turns_left_us(scene: Spin, turns: float) -> int:
-    """Return the time at which the ball has this many revolutions left, to within one, from one beam."""
+    """Return the time, from one beam's pulses, at which about this many revolutions are left."""
     pulses = [r.t for r in scene.of(BallBeam) if isinstance(r, BallBeam) and r.beam == 0]
     return pulses[-round(turns)]
 

@@ -117,7 +117,7 @@ def test_gap_T_14_an_unreadable_card_goes_to_review_and_the_dealer_enters_it() -
 
 
 def still_open(table: Table) -> Awaited:
-    """Return the requirements of the deal under review."""
+    """Return the missing actions of the deal under review."""
     table.played.session.advance(table.now + SECOND_US)
     awaited = table.played.session.awaited()
     assert awaited is not None

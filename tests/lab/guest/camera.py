@@ -106,7 +106,7 @@ def _is_up() -> bool:
 
 
 def watched() -> Watched:
-    """Run the camera's process beside a table without a camera, with one, and with an unplugged one."""
+    """Run the camera's process beside a table: without a camera, with one, and while one is replugged."""
     text = (SAMPLES / "craps.yaml").read_text()
     assert BOARD in text
     RIG.parent.mkdir(exist_ok=True)

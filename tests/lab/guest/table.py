@@ -1,4 +1,4 @@
-"""The installed controller in the guest, started like its unit, and its control socket."""
+"""The installed controller in the guest, started with its unit's settings, and its control socket."""
 
 import json
 import os
@@ -22,7 +22,7 @@ LOG = Path("/lab/out/table.log")
 
 @dataclass(frozen=True)
 class Heard:
-    """A message that a watcher received, and the time."""
+    """A message that a watcher received, and its time of arrival."""
 
     at_us: int
     what: dict[str, Any]
@@ -78,7 +78,7 @@ class Watch:
 
 @dataclass
 class Table:
-    """`tablectl run` with the table's file, as the user `table` in /run/table, like the unit."""
+    """`tablectl run` with the table's file, as the user `table` in /run/table, as in the unit."""
 
     text: str
     arguments: tuple[str, ...] = ()
@@ -108,7 +108,7 @@ class Table:
         return self._end(signal.SIGTERM)
 
     def kill(self) -> None:
-        """Kill the controller like a crash."""
+        """Kill the controller to simulate a crash."""
         self._end(signal.SIGKILL)
 
     def _end(self, how: signal.Signals) -> int:
@@ -148,7 +148,7 @@ def unlocked() -> bool:
 
 
 def rule_pending() -> None:
-    """Void the attempt that waits for a person and unlock the table, like a boxperson."""
+    """Void the attempt that waits for a person and unlock the table, as a boxperson would."""
 
     def ruled() -> bool:
         if status()["awaited"]:

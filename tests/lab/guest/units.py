@@ -59,7 +59,7 @@ def _session() -> int:
 
 
 def begin(disk: str = "") -> None:
-    """Install a craps table and its key like the installer, and start the unit."""
+    """Install a craps table and its key as the installer does, and start the unit."""
     if disk:
         JOURNAL.mkdir(exist_ok=True)
         subprocess.run(["mount", "-o", "noatime", disk, str(JOURNAL)], check=True)
@@ -102,7 +102,7 @@ def _felled(how: signal.Signals) -> int:
 
 
 def ended(kills: int) -> list[Found]:
-    """Suspend the process like a hang, kill it repeatedly, and restart it with /etc read-only.
+    """Suspend the process, kill it repeatedly, and restart it with /etc read-only.
 
     The journal is verified once, at the end.
     """

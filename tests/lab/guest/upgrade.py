@@ -116,7 +116,7 @@ def _install() -> "subprocess.Popen[bytes]":
 
 
 def _speak() -> None:
-    """Enter an input repeatedly, because its answers and refusals are outcomes."""
+    """Enter an input repeatedly to cause outcomes; a refusal is also an outcome."""
     while True:
         for name in ("lock", "unlock"):
             with suppress(OSError, ValueError):  # the controller is being stopped and started

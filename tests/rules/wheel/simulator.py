@@ -95,7 +95,7 @@ class Spin:
         return [reading for reading in self.readings if not isinstance(reading, kinds)]
 
     def and_also(self, *more: Reading) -> list[Reading]:
-        """Return the readings with others added, in time order."""
+        """Return these and the other readings in time order."""
         return in_order([*self.readings, *more])
 
     @property
@@ -105,7 +105,7 @@ class Spin:
 
 
 def in_order(readings: list[Reading]) -> list[Reading]:
-    """Sort by time."""
+    """Return the readings in time order."""
     return sorted(readings, key=lambda reading: reading.t)
 
 

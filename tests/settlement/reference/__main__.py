@@ -23,7 +23,7 @@ def main() -> int:
     parser.add_argument(
         "--game", choices=sorted(RANDOM_REQUESTS), action="append", help="a rule set (default: all)"
     )
-    parser.add_argument("--wagers", type=int, default=100_000, help="how many wagers of each rule set")
+    parser.add_argument("--wagers", type=int, default=100_000, help="number of wagers for each rule set")
     parser.add_argument("--seed", type=int, default=1)
     asked = parser.parse_args()
     differing = [game for game in asked.game or RANDOM_REQUESTS if not _agree(game, asked.wagers, asked.seed)]

@@ -127,9 +127,9 @@ class Craps:
     in_run_out: bool = False
     lowered: list[Lowered] = field(default_factory=list)
     this_roll: set[tuple[str, str]] = field(default_factory=set)
-    """Players and kinds of bet made or taken down since the last roll, one for each roll (CV1-COME-1)."""
+    """Bets (player, kind) made or taken down since the last roll; one may be made per roll (CV1-COME-1)."""
     back_this_roll: set[tuple[str, str]] = field(default_factory=set)
-    """Players and kinds of bet taken down since the last roll; a new one must wait (CV1-DC-8)."""
+    """Bets (player, kind) taken down since the last roll; a new bet must wait (CV1-DC-8)."""
 
     def take(self, ask: Request) -> list[Line]:
         """Answer one request."""

@@ -1,4 +1,4 @@
-"""Properties of all bets and rolls."""
+"""Properties of a craps table under random bets and rolls."""
 
 import json
 from collections.abc import Mapping, Sequence
