@@ -28,7 +28,7 @@ ATTEMPT_HELP = (
 
 
 class AttemptRef(NamedTuple):
-    """A requested attempt. `log` is None for the journal, `number` is None for the last attempt."""
+    """A requested attempt. `log` is None for the journal; `number` and `id` are None for the last attempt."""
 
     log: str | None
     number: int | None = None

@@ -47,21 +47,17 @@ class _PageGuide(Guide):
         self._job = job
 
     def show(self, text: str) -> None:
-        """Add a line to the page."""
         self._job.say(PageLine("plain", text))
 
     def found(self, finding: SensorFinding) -> None:
-        """Add a finding and its next step to the page."""
         self._job.say(PageLine(finding.status, f"{finding.sensor.replace('_', ' ')}: {finding.says}"))
         if finding.next_step:
             self._job.say(PageLine("next", finding.next_step))
 
     def request(self, what: str) -> None:
-        """Show a request to the technician."""
         self._job.ask(what, _STEP)
 
     def prompt(self, question: str) -> None:
-        """Show a question and its two keys."""
         lamps = WORD in question
         words = question.partition(": type the word")[0] if lamps else question.partition(" (y")[0]
         self._job.ask(words, _LAMPS if lamps else _QUESTION)
@@ -74,7 +70,6 @@ class _PageGuide(Guide):
             self._job.ask("", ())
 
     def answer(self, question: str) -> str:
-        """Return the answer to a question, and remove the question."""
         try:
             return super().answer(question)
         finally:
@@ -100,15 +95,13 @@ class _Job:
 
     @property
     def lines(self) -> Sequence[PageLine]:
-        """The page's lines so far."""
         return tuple(self._lines)
 
     def say(self, line: PageLine) -> None:
-        """Add a line."""
         self._lines.append(line)
 
     def ask(self, words: str, answers: Sequence[Answer]) -> None:
-        """Show a request or a question with its keys; an empty `words` removes the previous one."""
+        """Show a request or a question with its keys; an empty `words` clears it."""
         self.asks, self.answers = words, answers
         if words:
             self.say(PageLine("ask", words))

@@ -55,7 +55,7 @@ class RequestError(ValueError):
 
 
 class Job(NamedTuple):
-    """A calibration's arguments and table, and the source of its readings: a guide or a recording."""
+    """A calibration's arguments, its table, and its readings from a guide or a recording."""
 
     arguments: argparse.Namespace
     settings: TableSettings
@@ -69,14 +69,14 @@ class Job(NamedTuple):
         return name
 
     def device(self) -> DeclaredDevice:
-        """Return the device; raises RequestError if there is none with this name."""
+        """Return the device; raises RequestError if no device has this name."""
         devices = self.settings.devices
         if self.name not in devices:
             raise RequestError(f"the table has no device {self.name!r}; its devices are {', '.join(devices)}")
         return devices[self.name]
 
     def felt(self) -> DiceTable:
-        """Return the dice table; raises RequestError if the table's file has none."""
+        """Return the dice table; raises RequestError if the table's file describes none."""
         if self.settings.dice_table is None:
             raise RequestError(
                 "the table's file has no `dice_table` section; add it with the table's dimensions"
@@ -122,7 +122,6 @@ def camera(job: Job) -> Calibrated:
 
 
 def _plane(name: str, device: DeclaredDevice) -> Homography | None:
-    """Return the current calibration, or None if the camera has none."""
     settings = device.settings
     if not isinstance(settings, CalibratedSettings):
         cameras = one_of([type_ for type_ in DEVICE_MODULES if device_type(type_).calibrated_camera])
@@ -224,7 +223,7 @@ def _record_noise(guide: Guide, name: str, wall: Wall, count: int) -> tuple[list
 
 
 def _threshold(name: str, settings: TableSettings) -> tuple[KeyPath, float]:
-    """Return the key and the value of the sensor's threshold, from its node or from a board's channel."""
+    """Return the key and the value of the sensor's threshold."""
     for speaker, device in settings.devices.items():
         board = device.settings
         if not isinstance(board, NodeSettings):
@@ -362,10 +361,10 @@ def _add_command(
     commands: "argparse._SubParsersAction[argparse.ArgumentParser]", name: str, summary: str
 ) -> argparse.ArgumentParser:
     parser = commands.add_parser(name, help=summary, description=summary)
-    parser.add_argument("device", metavar="DEVICE", help="the device, by its name in the table's file")
+    parser.add_argument("device", metavar="DEVICE", help="the device's name in the table's file")
     parser.add_argument("--table", metavar="TABLE", help="with --log: the table whose file is changed")
     parser.add_argument(
-        "--log", metavar="LOG", help="use the readings of this recording instead of the running table's"
+        "--log", metavar="LOG", help="use this recording's readings instead of the running table's"
     )
     parser.add_argument("--write", action="store_true", help="write the result without asking")
     add_guide(parser)

@@ -241,7 +241,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _read(arguments: argparse.Namespace) -> int:
-    """Read pictures; return 1 if one was refused. Raises CameraInputError."""
+    """Read pictures; return 1 if a picture was refused. Raises CameraInputError."""
     pictures = [(path, load_picture(path)) for path in arguments.images]
     answers = [(path, _reading(picture, arguments.die_px, arguments.dice)) for path, picture in pictures]
     for path, reading in answers:

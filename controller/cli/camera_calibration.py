@@ -35,7 +35,7 @@ MIN_CAMERA_DISTANCE_MM = 300.0
 """Minimum horizontal distance between two cameras. Closer cameras, 1.5 m above the felt, measure a die's
 height with an error of 8 mm or more."""
 SETTLING_FRAMES = 10
-"""Number of frames skipped before a picture, because a device's first frames may be dark."""
+"""Number of frames skipped before a picture; a device's first frames may be dark."""
 PICTURE_NAMES = (".png", ".jpg", ".jpeg")
 ERROR_SCALE = 20
 """Magnification of the drawn errors, which makes 1 mm visible."""
@@ -107,7 +107,7 @@ def add_arguments(commands: "argparse._SubParsersAction[argparse.ArgumentParser]
         metavar="IMAGE",
         nargs="*",
         type=Path,
-        help="pictures of the board held tilted, near and far, in every part of the picture",
+        help="pictures of the tilted board, near and far, in all parts of the picture",
     )
     calibrate.add_argument(
         "--flat",
@@ -115,7 +115,7 @@ def add_arguments(commands: "argparse._SubParsersAction[argparse.ArgumentParser]
         type=_flat_view,
         action="append",
         required=True,
-        help="a picture of the board flat on the felt, its marked corner in this corner of the table:"
+        help="a picture of the board flat on the felt, with its marked corner in this corner of the table:"
         f" {', '.join(get_args(TableCorner))}; may be repeated",
     )
     calibrate.add_argument(
@@ -149,7 +149,6 @@ def _board(arguments: argparse.Namespace) -> int:
 
 
 def _snap(arguments: argparse.Namespace) -> int:
-    """Save a frame of the source as a picture."""
     file, path = load_rig_file(arguments.rig), arguments.picture
     if not file.source:
         raise CameraInputError(f"{arguments.rig}: has no `source`; add a device or a video")

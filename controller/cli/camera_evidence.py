@@ -60,7 +60,7 @@ def add_arguments(commands: "argparse._SubParsersAction[argparse.ArgumentParser]
     evidence = commands.add_parser(
         "evidence",
         help="list and delete the stored pictures of throws",
-        description="list and delete the stored pictures of throws; `tablectl explain` shows those of a roll",
+        description="list and delete the stored pictures of throws; `tablectl explain` shows one throw's",
     )
     actions = evidence.add_subparsers(metavar="WHAT", required=True, dest="action")
     listed = actions.add_parser(
@@ -189,7 +189,7 @@ def _delete(arguments: argparse.Namespace) -> int:
 
 
 def _hold(arguments: argparse.Namespace) -> int:
-    """Hold or release files; return 1 if one is missing or the controller refuses, 3 without a controller."""
+    """Hold or release files; return 1 for a missing file or a refusal, 3 without a controller."""
     folder = Folder(arguments.folder)
     files = _stored(folder)
     chosen = [_chosen(name, files) for name in arguments.names]

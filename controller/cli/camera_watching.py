@@ -33,8 +33,8 @@ BEFORE_US = 500_000
 CLIP_STEP_US = 30_000
 """Interval between the frames of a clip."""
 CLIP_WIDTH_PX, WHOLE_WIDTH_PX = 640, 1920
-"""Maximum widths of a clip's frames and of whole frames. Smaller frames take less time, and a die at rest
-must be reported within 0.12 s. Cut-outs of dice are not scaled."""
+"""Maximum widths of a clip's frames and of whole frames. Smaller frames save time, because a die at rest must
+be reported within 0.12 s. Cut-outs of dice are not scaled."""
 CLIP_QUALITY, STILL_QUALITY = 75, 92
 """JPEG qualities. Stills are examined in detail; clips are not."""
 CLIP_MAX_BYTES = 8 * 2**20
@@ -298,7 +298,7 @@ class Cameras:
     """One camera, or two cameras that form one device."""
 
     def __init__(self, rigs: Sequence[Rig], sources: Sequence[str]) -> None:
-        """Prepare the sources of one or two rigs; raises CameraInputError if two can't be one device."""
+        """Prepare the sources of one or two rigs; raises CameraInputError if two rigs can't form a device."""
         self._rigs = tuple(rigs)
         self._lives = tuple(
             Live(source, rig.file.capture, rig.file.points) for rig, source in zip(rigs, sources, strict=True)
@@ -318,7 +318,7 @@ class Cameras:
         return DeviceWatch(self._rigs, keep)
 
     def frames(self) -> Iterator[Frame]:
-        """Yield frames as they arrive, until a source ends; raises CameraInputError if one can't open."""
+        """Yield frames as they arrive, until a source ends; raises CameraInputError if opening fails."""
         if len(self._lives) == 1:
             for t_us, picture in self._lives[0].frames():
                 yield 0, t_us, picture
@@ -359,7 +359,7 @@ class DeviceWatch:
         """Each camera's deadline for its next frame."""
 
     def frame(self, camera: int, t_us: int, picture: Array) -> list[Reading]:
-        """Return the readings of a camera's frame, and a fault of the other camera if that one is silent."""
+        """Return the readings of a frame, and of a fault if the other camera's frames have stopped."""
         readings: list[Reading] = []
         for other in range(len(self._watches)):
             if other != camera and t_us >= self._due_us.setdefault(other, t_us + START_TIMEOUT_US):

@@ -21,13 +21,11 @@ class _Bench:
         self._socket = socket
 
     def begin(self, does: Does, device: str, token: str) -> GuidedWork:
-        """Start a test or a calibration for the technician whom the token identifies."""
         from controller.cli.bench import begin  # noqa: PLC0415 - see the class
 
         return begin(self._socket, does, device, token)
 
     def doctor(self) -> Sequence[CheckResult]:
-        """Check the machine and the table."""
         from controller.cli.bench import doctor  # noqa: PLC0415 - as above
 
         return doctor(self._socket)

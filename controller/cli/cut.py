@@ -232,7 +232,7 @@ def _status(path: str) -> Json:
 
 
 def _next(status: Json) -> int:
-    """Return the number of the current attempt or, between attempts, of the next one."""
+    """Return the number of the current attempt or, between attempts, of the next attempt."""
     following = status.get("next")
     numbers = following if isinstance(following, dict) else {}
     number = next((int(numbers[name]) for name in _ATTEMPTS if name in numbers), 1)

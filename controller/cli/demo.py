@@ -149,7 +149,6 @@ class _Show:
         """Differences between the card games' outcomes and the ground truth."""
 
     def cards(self, header: Header, feed: Feed, ground_truth: list[dict[str, object]]) -> None:
-        """Play at a card table."""
         outcomes = self._played(header, feed)
         difference = compare([as_json(outcome) for outcome in outcomes], ground_truth)
         if difference is not None:
@@ -173,7 +172,6 @@ class _Show:
         return outcomes
 
     def summary(self, attempts: int, wrong: Sequence[Disagreement]) -> None:
-        """Write the number of correct calls and each difference."""
         agreed = attempts - len({(each.scene.kind, each.attempt) for each in wrong}) - len(self.differences)
         style: Style = "green" if agreed == attempts else "red"
         agree = f"{agreed} of {attempts} calls are correct"
@@ -198,7 +196,6 @@ class _Show:
                 self._sleep(self._pause_s)
 
     def _roll_dice(self, attempt: int) -> None:
-        """Animate the dice on the screen before the call."""
         for frame in range(_FRAMES):
             faces = ((attempt + 2 * frame) % 6 + 1, (attempt * 3 + frame) % 6 + 1)
             self._screen.draft(f"  {attempt:>3}  {self._commentary.dice(faces)}")
@@ -243,7 +240,6 @@ _A_NO_ROLL = "tests/logs/craps-12-034-voids.jsonl.gz#3"
 
 
 def _outcomes(header: Header, rules: RuleSet, feed: Feed) -> Iterator[Outcome]:
-    """Feed the readings to a new session; yield its outcomes."""
     session = Session(
         Setup(
             table=header.table,

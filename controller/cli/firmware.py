@@ -43,7 +43,7 @@ UF2_HAS_FAMILY = 0x2000
 
 @dataclass(frozen=True, slots=True)
 class Chip:
-    """A board's chip: its UF2 family ID, and the size of its flash."""
+    """A board's chip, with its UF2 family ID and the sizes of its flash and file system."""
 
     family: int
     flash_bytes: int
@@ -55,11 +55,11 @@ CHIPS: Mapping[str, Chip] = {
     "rp2040": Chip(0xE48BFF56, 2 << 20, 1408 * 1024),
     "rp2350": Chip(0xE48BFF59, 4 << 20, None),
 }
-"""Raspberry Pi Pico and Pico 2."""
+"""The chips of the Raspberry Pi Pico and Pico 2."""
 
 
 def copy_firmware(folder: Path) -> str:
-    """Copy the firmware's files to a folder; return their SHA-256, as a board with these files reports it."""
+    """Copy the firmware's files to a folder; return the SHA-256 that boards report for these files."""
     source = Path(drivers.__file__).parent
     shutil.copytree(
         source / "firmware",
@@ -78,7 +78,7 @@ def firmware_id(board: str) -> str:
 
 
 def file_system(settings: Mapping[str, object], fs_bytes: int) -> bytes:
-    """Return the image of a file system with the firmware's files and a board's settings."""
+    """Return a file system image with the firmware's files and a board's settings."""
     with tempfile.TemporaryDirectory() as named:
         folder = Path(named)
         copy_firmware(folder)
@@ -103,7 +103,7 @@ def file_system(settings: Mapping[str, object], fs_bytes: int) -> bytes:
 
 
 def uf2_of(image: bytes, chip: Chip) -> bytes:
-    """Return a UF2 file that writes an image, without its erased sectors, to the end of a chip's flash."""
+    """Return the UF2 file for an image at the end of a chip's flash, without the erased sectors."""
     start = FLASH_AT + chip.flash_bytes - len(image)
     pages = [
         (start + at, image[at : at + PROGRAM_BYTES])

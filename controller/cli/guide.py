@@ -1,4 +1,4 @@
-"""The dialogue with a technician at a table in test mode; test mode ends when the connection closes."""
+"""The dialogue with a technician at a table in test mode, which ends with the connection."""
 
 import argparse
 import select
@@ -95,7 +95,7 @@ class TestLink:
             self._link.shutdown(socket.SHUT_RDWR)
 
     def show_request(self, lamp_text: str) -> None:
-        """Show a request on the lamp `test`, with a number that distinguishes it from the previous one."""
+        """Show a request on the lamp `test`, with a number that distinguishes consecutive requests."""
         self._requests += 1
         self._send({"do": "ask", "shows": f"{lamp_text}-{self._requests}"})
 

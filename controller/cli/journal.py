@@ -169,7 +169,7 @@ def _verify(arguments: argparse.Namespace) -> int:
         except JournalFault as fault:
             say(fault)
             if fault.code == "journal_head_missing":
-                say("name the head file with --head, or verify the rows without one with --no-head")
+                say("name the head file with --head, or verify the rows alone with --no-head")
             elif fault.code in ACCEPTABLE:
                 say("the existing rows are valid")
             return FAILED

@@ -31,8 +31,8 @@ _NOT_REVOCABLE = {
 _HELP = {
     "show": "print public keys and the history of their replacement",
     "make": "create a key in a new file that only its owner can read",
-    "rotate": "replace a key with a new one that the old one signs",
-    "replace": "replace a lost key with a new one, on the authority of a named person",
+    "rotate": "replace a key with a new key, signed with the old key",
+    "replace": "replace a lost key with a new key, on a named person's authority",
     "revoke": "revoke a key without a replacement, and record this in its history",
 }
 
@@ -59,7 +59,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                 "--head",
                 type=Path,
                 metavar="FILE",
-                help="the journal's head file (default: near the journal)",
+                help="the journal's head file (default: beside the journal)",
             )
             one.add_argument(
                 "--sealed", action="store_true", help="FILE is sealed to this machine by systemd-creds"

@@ -29,7 +29,7 @@ COMMANDS = {
     "approve": "approve a changed identity, the clock, a device or an older journal",
     "watch": "print outcomes, readings, lamps and faults as they happen",
     "console": "serve the staff's console and the players' display to browsers",
-    "sign_in": "run the process that signs people in at screens, under its own Unix user",
+    "sign_in": "run the process that signs people in at screens, under a separate Unix user",
     "people": "manage the people who may sign in at screens, and their roles",
     "outbox": "list the outcomes that settlement has not acknowledged",
     "shift": "summarize a shift: results, voids, reviews, rulings, faults and locks",
@@ -190,7 +190,7 @@ def _undecodable(words: Sequence[str]) -> str | None:
 
 
 def _empty_option(words: Sequence[str]) -> str | None:
-    """Return the place of an empty argument, such as " after --who"; None if there is none.
+    """Return the place of an empty argument, such as " after --who", or None.
 
     An empty value typically comes from an unset shell variable, and must not count as an omitted option.
     """

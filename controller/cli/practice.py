@@ -153,7 +153,7 @@ class Score:
             request.entered |= (name, str(seat)) == (request.request.name, request.request.seat)
 
     def add(self, outcome: Outcome) -> None:
-        """Apply an outcome of the current attempt or of an earlier one."""
+        """Apply an outcome of the current attempt or an earlier attempt."""
         number = attempt_of(outcome)
         if number is None or not self.turns:
             return
@@ -371,7 +371,7 @@ class Practice:
         )
 
     def _ready(self, controller: subprocess.Popen[bytes]) -> bool:
-        """Wait until the table is unlocked; after a timeout, print a message and return False."""
+        """Return whether the table unlocks in time; print the reason if it does not."""
         self._screen.draft("the controller is starting and looking for its devices...")
         end_s = time.monotonic() + _READY_S
         while time.monotonic() < end_s and not self._stopping.wait(_POLL_S):
@@ -385,7 +385,6 @@ class Practice:
         return False
 
     def _listen(self) -> None:
-        """Start the threads that print the table's events and read the keyboard."""
         for name, run in (("watch", self._watch), ("keyboard", self._read)):
             threading.Thread(target=self._guarded, args=(run,), name=name, daemon=True).start()
 
@@ -432,7 +431,6 @@ class Practice:
         self._enter(name, words)
 
     def _start_next(self) -> None:
-        """Clear the last attempt from the table and start the next one."""
         if self._under_way:
             self._commentary.event("wait until this attempt is over", "yellow")
             return

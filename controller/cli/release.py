@@ -34,7 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="the release key, created by `tablectl keys make release`",
     )
-    verifies = add_subcommand(actions, "verify", "find every file that was changed, added or removed")
+    verifies = add_subcommand(actions, "verify", "list the files that were changed, added or removed")
     verifies.add_argument(
         "--key",
         type=Path,

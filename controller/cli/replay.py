@@ -423,7 +423,7 @@ def _results_of(
 
 
 def ruleset_of(log: Log, override: str | None) -> RuleSet:
-    """Return a log's rule set: `override`, else the recorded one, else the one named in the header.
+    """Return a log's rule set: `override`, else the recorded rule set, else the rule set that the log names.
 
     A log may name a shipped or configured rule set, but not a file. Raises LogError or SettingsError.
     """

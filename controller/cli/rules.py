@@ -296,7 +296,6 @@ _SETTLE_EXAMPLES = (
 
 
 def _add_settle_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the command's arguments."""
     parser.add_argument("--rules", required=True, metavar="NAME", help="the rule set to settle with")
     parser.add_argument(
         "file",
@@ -308,7 +307,6 @@ def _add_settle_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _run_settle(arguments: argparse.Namespace) -> int:
-    """Settle a file or standard input; write the results to standard output."""
     try:
         source = open_input(arguments.file, "wagers and results as JSON Lines")
     except LogError as error:

@@ -93,7 +93,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="whether bets stand or are refunded when the equipment fails (default: %(default)s)",
     )
     key = add_subcommand(actions, "key", "show the engine's public key, for a table's `engine_key`")
-    key.add_argument("--rotate", action="store_true", help="create a new key, signed by the current one")
+    key.add_argument("--rotate", action="store_true", help="create a new key, signed with the current key")
     add_subcommand(
         actions, "prove", "check every movement of money, balance, seal and replay; exit 1: a check failed"
     )

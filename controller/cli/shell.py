@@ -98,7 +98,7 @@ def printable(text: str) -> str:
 
 
 def caller() -> str:
-    """Return the Unix user's name, from the kernel's user ID because $LOGNAME can be forged."""
+    """Return the Unix user's name, from the kernel's user ID. $LOGNAME can be forged."""
     with suppress(KeyError):
         return pwd.getpwuid(os.geteuid()).pw_name
     return str(os.geteuid())

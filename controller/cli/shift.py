@@ -238,7 +238,6 @@ _WORDS: dict[Agreement, tuple[str, Style]] = {
 
 
 def _add_shadow_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the command's arguments."""
     parser.add_argument(
         "--pictures",
         type=Path,

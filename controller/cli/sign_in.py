@@ -198,7 +198,7 @@ def run_people(arguments: argparse.Namespace) -> int:
 
 
 def _add(arguments: argparse.Namespace, register: Register, file: Path) -> None:
-    """Add a person, or replace one with `--replace`; raises RegisterError."""
+    """Add a person or, with `--replace`, replace a person; raises RegisterError."""
     name, roles = arguments.name, tuple(dict.fromkeys(arguments.role))
     existing = next((one for one in register.people if one.name == name), None)
     if existing is not None and not arguments.replace:

@@ -166,7 +166,6 @@ def state_style(status: Status) -> Style:
 
 
 def _play(status: Status) -> Iterator[Entry]:
-    """Yield the state of play: the table's mode, the puck, the shooter."""
     state = _mapping(status.get("state"))
     if not state:
         return
@@ -300,7 +299,7 @@ def add_devices_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run_devices(arguments: argparse.Namespace) -> int:
-    """Print the devices; return 1 if one is offline, has a fault or does not exist."""
+    """Print the devices; return 1 if a device is offline, faulty or unknown."""
     name: str | None = arguments.device
 
     def request() -> Snapshot:
@@ -336,7 +335,6 @@ def device_lines(screen: Screen, devices: Mapping[str, Device], *, figures: bool
 
 
 def _two_lines(name: str, device: Device) -> Iterator[Entry]:
-    """Yield a device's state, its values and its last fault."""
     yield Entry(name, health(device), _style_of(device), "bold")
     yield Entry("", ", ".join(_figures(device)), "dim")
     if device["up"] and device["trouble"] and not fault_codes(device):
@@ -392,7 +390,7 @@ def add_faults_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run_faults(arguments: argparse.Namespace) -> int:
-    """Print every active fault; return 1 if there is one."""
+    """Print the active faults; return 1 if there are any."""
 
     def request() -> Snapshot:
         faults = _list(ask(arguments.socket, {"do": "faults"})["faults"])

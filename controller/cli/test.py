@@ -42,7 +42,7 @@ class ChoiceError(ValueError):
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
-    parser.add_argument("device", metavar="DEVICE", help="the device, by its name in the table's file")
+    parser.add_argument("device", metavar="DEVICE", help="the device's name in the table's file")
     parser.add_argument(
         "--only",
         action="append",

@@ -50,7 +50,7 @@ def run(arguments: argparse.Namespace) -> int:
             by = (
                 "its serial number"
                 if alone
-                else f"the USB socket {one.socket}, because it has no unique serial number"
+                else f"the USB socket {one.socket}, because the port has no unique serial number"
             )
             print(f"# {one.tty}, {printable(one.says) or 'no product name'}; identified by {by}")
             print(rule_for(one, alone=alone))

@@ -73,8 +73,6 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 class _SentOutcome(msgspec.Struct):
-    """An outcome as received over the socket."""
-
     type: str
     t: int
     id: str
@@ -161,7 +159,6 @@ class Watcher:
         self._commentary.write_detail(f"enter {may}", style="yellow")
 
     def _already_shown(self, outcome: Outcome) -> bool:
-        """Return whether this review has been shown as awaiting a ruling."""
         waiting = self._waiting
         reviewed = outcome.type.endswith(".review") and waiting is not None
         return reviewed and waiting is not None and waiting.number == attempt_of(outcome)

@@ -6,7 +6,7 @@ Failed attempts are stored too, so that a restart does not reset their counts.
 
 A screen is a browser with a secret that it received at a successful sign-in. Wrong PINs are counted
 separately for each screen at which the person has signed in, so that attempts at other screens can't lock the
-person out there. Only the people who signed in at a screen have a separate count for it, so that nobody gains
+person out there. Only the people who signed in at a screen have a separate count there, so that nobody gains
 additional tries at another person's PIN.
 """
 
@@ -47,7 +47,7 @@ Name = Annotated[str, Meta(min_length=1, max_length=32, pattern=r"^[A-Za-z0-9][A
 
 
 class RegisterError(Exception):
-    """An unusable register, or invalid details of a person; the message contains the next step."""
+    """An unusable register, or invalid details of a person."""
 
 
 class Person(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -114,7 +114,7 @@ _register_of = msgspec.json.Decoder(Register).decode
 
 
 def is_pin_of(person: Person | None, typed: str) -> bool:
-    """Return whether this is the person's PIN; without a person, return False after the same time."""
+    """Return whether this is the person's PIN; without a person, return False after equal computing time."""
     salt, _, digest = ("00" * 16, "", "") if person is None else person.pin.partition(":")
     return hmac.compare_digest(_hash(typed[:MAX_PIN], salt), digest)
 
@@ -151,7 +151,7 @@ def write_register(file: Path, register: Register) -> None:
 
 
 def write_private(file: Path, data: bytes, mode: int = _MODE) -> None:
-    """Write a file atomically; if root writes it, it belongs to the owner of its folder."""
+    """Write a file atomically. As root, give the file to the owner of its folder."""
     draft = file.with_name(f"{file.name}.new")
     draft.unlink(missing_ok=True)
     descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
@@ -199,7 +199,7 @@ class TriesFile:
     def read(self, now_us: int) -> dict[str, Tries]:
         """Return the stored tries; empty for an unusable file, so that staff can still sign in.
 
-        After a reboot, a stored lock's end may be days ahead. It is limited to the duration of a new lock.
+        After a reboot, a stored lock's end may be days ahead; the lock then lasts no longer than a new lock.
         """
         try:
             kept = _decode_tries(self._file.read_bytes())
@@ -259,8 +259,8 @@ def lock_us(key: str) -> int:
 MAX_SCREENS = 64
 """Maximum number of known screens; a further screen replaces the screen with the oldest sign-in."""
 MAX_SCREENS_PER_PERSON = 8
-"""Maximum number of screens at which the same person alone has signed in, so that nobody can displace all
-other screens."""
+"""Maximum number of screens known for one person alone. The limit prevents a person from displacing all other
+screens."""
 MAX_PEOPLE = 64
 """Maximum number of people known at a screen, equal to the maximum number of sessions."""
 
@@ -270,7 +270,7 @@ _decode_known = msgspec.json.Decoder(Known).decode
 
 
 def digest_of(screen: str | None) -> str:
-    """Return the digest of a screen's secret, which is stored instead of the secret; empty without one."""
+    """Return the digest of a screen's secret, stored in the secret's place; empty without a secret."""
     return "" if not screen else hashlib.sha256(screen.encode()).hexdigest()[:32]
 
 

@@ -45,7 +45,7 @@ MAX_SESSIONS = 64
 
 
 class SignInRefused(Exception):
-    """A refused sign-in or request; `code` is stable, and `message` contains the next step."""
+    """A refused sign-in or request; `code` is stable, and `message` is for the person."""
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(message)
@@ -80,7 +80,7 @@ class SignInSessions:
         """Use this register, and sign with the current key; `log` receives each log line.
 
         `tries` are the wrong tries from before a restart; `save_tries` receives all tries after each change.
-        Each of the `screens` counts the tries of the people who have signed in there separately.
+        A person's tries are counted separately at each of the `screens` where the person has signed in.
         """
         self._screens = screens or Screens()
         self._register = register
@@ -189,7 +189,7 @@ class SignInSessions:
     def _refuse_try(self, key: str, *, known_name: bool) -> NoReturn:
         """Count and refuse a wrong try; a try with an unknown name is not counted."""
         if not known_name:
-            raise SignInRefused("wrong", "unknown name")
+            raise SignInRefused("wrong", "unknown name; use a name in the register")
         tries = self._tries.setdefault(key, Tries())
         tries.wrong += 1
         if tries.wrong >= MAX_TRIES:
@@ -226,7 +226,7 @@ class SignIn(_Request, frozen=True, kw_only=True, tag="sign_in"):
     typed: Typed
     person: Short | None = None
     screen: Short | None = None
-    """The secret from the last successful sign-in at this screen."""
+    """The secret that the screen received at a successful sign-in."""
 
 
 class TokenRequest(_Request, frozen=True, kw_only=True, tag="token"):

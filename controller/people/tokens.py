@@ -26,7 +26,7 @@ BootClock = Callable[[], int]
 
 
 class TokenError(Exception):
-    """A token that is not valid; `code` is stable, and `message` contains the next step."""
+    """An invalid token; `code` is stable, and `message` is for the person."""
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(message)
