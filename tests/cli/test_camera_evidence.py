@@ -111,7 +111,7 @@ def test_files_are_listed_verified_and_deleted_with_a_reason(
     file = tmp_path / f"{kept[0].sha256}.zip"
     file.write_bytes(file.read_bytes() + b"!")
     assert main(["camera", "evidence", "list", "--verify", *words]) == 1
-    assert "changed since it was taken" in capsys.readouterr().out
+    assert "changed after it was written" in capsys.readouterr().out
 
     deed = ["camera", "evidence", "delete", kept[0].sha256[:16], "--reason", "a guest asked", *words]
     assert main(deed) == 0

@@ -102,6 +102,6 @@ def test_a_changed_file_is_named_in_place_of_its_pictures(
     ann = sign_in("ann")
     reviewed(screens, album)
     number(ann)
-    ann.reads("No pictures:", "changed since it was taken")
+    ann.reads("No pictures:", "changed after it was written")
     expect(ann.page.locator(".filmed .stills")).to_have_count(1)
     ruled(ann)
