@@ -191,7 +191,7 @@ DAY_US = 86_400_000_000
 
 
 class Retention:
-    """Drops the journal's expired contents, and keeps their digests for the verification of the chain."""
+    """The removal of the journal's expired contents, whose digests are kept for the chain's verification."""
 
     def __init__(self, journal: Journal, settings: RetentionSettings, wall: Callable[[], WallTime]) -> None:
         """Use these settings; the first call of `drop_expired` checks at once."""
@@ -219,7 +219,7 @@ class Retention:
                 evidence_before_us=evidence_before_us, bodies_before_us=bodies_before_us, by=PRUNED_BY
             )
         except JournalFault as fault:
-            log(ERROR, f"{fault}; expired contents were not dropped, the next attempt is in an hour")
+            log(ERROR, f"{fault}; expired contents were not dropped; the next attempt is in an hour")
             return
         log(INFO, f"{self._journal.place.journal}: dropping expired contents")
 

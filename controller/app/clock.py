@@ -41,7 +41,7 @@ class MonotonicClock:
 
 
 class DataClock:
-    """A clock that takes its time from the readings' arrivals, for simulations faster than real time."""
+    """A clock set by the arrivals of readings, for simulations that run faster than real time."""
 
     def __init__(self) -> None:
         self._now_us = 0
@@ -76,7 +76,7 @@ class ClockStep(NamedTuple):
 
 
 class WallWatch:
-    """Detects steps of the wall clock by comparison with the monotonic clock."""
+    """A detector of steps of the wall clock, which compares it with the monotonic clock."""
 
     def __init__(
         self, wall: Callable[[], WallTime], monotonic_us: Callable[[], int], tolerance_us: int

@@ -342,7 +342,7 @@ LINE_TIMEOUT_S = 5.0
 
 
 class LineReader:
-    """Splits one client's bytes into lines, and limits the time for each line."""
+    """A reader that splits one client's bytes into lines, with a time limit for each line."""
 
     def __init__(self, now_us: int, limit: int) -> None:
         """Accept lines of at most `limit` bytes."""

@@ -61,7 +61,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 def awaited_line(awaited: Awaited | None) -> bytes:
-    """Return the watchers' line about the attempt that awaits a ruling, or about its absence (null)."""
+    """Return the line that reports to watchers the attempt that awaits a ruling, or null."""
     return b'{"awaited":%s}\n' % _encode(awaited)
 
 
@@ -451,7 +451,7 @@ class Core:
             self._halt(fault)
 
     def _note_begun(self, first: First) -> None:
-        """Journal the beginning of an attempt without an outcome; a restart treats the attempt as cut off."""
+        """Journal each attempt that began without an outcome; a restart treats the attempt as cut off."""
         before, self._first = self._first, first
         for kind, number in begun_between(before, first):
             try:
@@ -546,8 +546,8 @@ class Core:
     def _void_pending(self, entered: Input | None, t_us: int) -> None:
         """Void the attempts that were cut off, on a person's ruling or because play continues.
 
-        `t_us` is the time of the ruling, or of the reading that shows play. The outcomes have this time, or
-        the last outcome's time if that is later.
+        `t_us` is the time of the ruling, or of the reading that continues play. The outcomes have this time,
+        or the last outcome's time if that is later.
         """
         self._process(self._segment.end())
         t_us = max(t_us, self._last_outcome_us)
@@ -566,7 +566,7 @@ class Core:
             self._segment = self._recordings.next(self._state, self._first, self._segment)
 
     def _is_idle(self, now_us: int) -> bool:
-        """Return whether a new recording can start, since no later reading depends on earlier ones."""
+        """Return whether the table is quiet, so that a new recording may start."""
         busy = self._attempt_open or self._bets_closed or self._testing or self._lock_requested
         quiet = (
             now_us - self._last_activity_us > self._recordings.rotation.quiet_us

@@ -23,8 +23,8 @@ from drivers.health import DEVICE_FAULTS, Causes
 
 RATE_WINDOW_US = 5_000_000
 MAX_LATE = 5
-"""The number of late readings, each within a minute of the previous one, that is a fault; a peak in load may
-cause fewer."""
+"""The number of late readings, each at most a minute after the previous one, at which a fault is reported. A
+brief peak in load causes fewer."""
 LATE_CLEARS_US = 60_000_000
 """The time without a late reading after which the fault ends."""
 
@@ -235,7 +235,7 @@ class _Pressed(NamedTuple):
 
 
 class Buttons:
-    """Detects stuck buttons of a table's consoles; not thread-safe."""
+    """A detector of stuck buttons on a table's consoles; not thread-safe."""
 
     def __init__(self, faults: ActiveFaults) -> None:
         """Report stuck buttons to `faults`."""

@@ -60,7 +60,7 @@ _OWN_FAULTS: Mapping[str, FaultKind] = {
     "recording_failed": FaultKind(
         "the raw readings can't be recorded",
         "a full, worn or read-only disk",
-        "free space on the recordings' disk, or repair it",
+        "free space on the recordings' disk, or repair the disk",
         "automatically, as soon as a write succeeds",
     ),
     "recording_lost": FaultKind(
@@ -94,7 +94,7 @@ _OWN_FAULTS: Mapping[str, FaultKind] = {
         "a different program or board in the device's place, a faulty script, or a kind missing from `reads`",
         "check the connected device; if it is the correct one, add the kind to the device's `reads` in the"
         " table's file",
-        "when the device starts again",
+        "when the device restarts",
         locks=False,
     ),
     "readings_late": FaultKind(
@@ -108,7 +108,7 @@ _OWN_FAULTS: Mapping[str, FaultKind] = {
     "switch_open": FaultKind(
         "a door, lid or tamper switch that locks the table is open",
         "someone opened the door or lid, or the switch's wire is disconnected",
-        "check the compartment and close it; then `tablectl input unlock --by supervisor`",
+        "check the compartment and close it; then run `tablectl input unlock --by supervisor`",
         "automatically, once the switch is closed; a person must still unlock the table",
         locks=False,
     ),
@@ -128,7 +128,8 @@ _OWN_FAULTS: Mapping[str, FaultKind] = {
     "device_component": FaultKind(
         "a wheel reports that a sensor, its motor or its encoder failed",
         "a worn or dirty part of the wheel",
-        "run the wheel's self-test and repair the wheel; then power-cycle it, or `tablectl approve device`",
+        "run the wheel's self-test and repair the wheel; then power-cycle it, or run `tablectl approve"
+        " device`",
         "when the wheel restarts or a member of staff approves it; once the controller has restarted, only on"
         " approval",
     ),
@@ -148,19 +149,19 @@ _OWN_FAULTS: Mapping[str, FaultKind] = {
     "clock_stepped": FaultKind(
         "the wall clock changed by more than clock drift can explain",
         "a person or a time server set the clock, or the clock's battery is failing",
-        "check the time, then `tablectl approve clock`",
+        "check the time, then run `tablectl approve clock`",
         _APPROVED,
     ),
     "clock_behind": FaultKind(
         "the wall clock is behind the journal's last row",
         "no clock battery, and no contact with a time server yet",
-        "set the clock or wait for the time server, or `tablectl approve clock`",
+        "set the clock, wait for the time server, or run `tablectl approve clock`",
         "automatically, once the clock has passed that row's time, or when a member of staff approves it",
     ),
     "identity_changed": FaultKind(
         "the program, rule set, pay table or configuration differs from the last approved one",
         "an update, or a changed file",
-        "if the change was intended, `tablectl approve identity`; otherwise find its author before play"
+        "if the change was intended, run `tablectl approve identity`; otherwise find its author before play"
         " continues",
         _APPROVED,
     ),

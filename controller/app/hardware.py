@@ -390,7 +390,7 @@ class Hardware:
     # --- smart wheels ---
 
     def _void(self, outcome: Outcome) -> None:
-        """Acknowledge the void of the current game to the smart wheels, which do not know earlier games."""
+        """Acknowledge a void game to the smart wheels, if it is their current game."""
         data = outcome.data
         if not isinstance(data, SpinNoSpin):
             return

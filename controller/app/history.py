@@ -75,7 +75,7 @@ _decode = msgspec.json.Decoder(_OutcomeMessage).decode
 
 
 class Counts:
-    """Counts each result since the table opened, and applies corrections."""
+    """The count of each result since the table opened, with corrections."""
 
     def __init__(self) -> None:
         self._settled: Counter[str] = Counter()

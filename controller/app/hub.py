@@ -62,7 +62,7 @@ class Watcher:
 
 
 class Hub:
-    """Passes each line to every watcher of its topic."""
+    """A hub that passes each line to every watcher of the line's topic."""
 
     def __init__(self, backlog: int = BACKLOG) -> None:
         """Queue at most `backlog` lines for each watcher."""
@@ -98,7 +98,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 class ReadingFilter:
-    """Passes readings to the hub, and delays or masks those that a player could exploit."""
+    """A filter that passes readings to the hub, and delays or masks those that a player could exploit."""
 
     def __init__(self, hub: Hub, rules: RuleSet) -> None:
         """Filter the readings of a table with these rules; cards dealt face down are masked."""

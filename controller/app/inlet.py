@@ -48,7 +48,7 @@ class OverflowLoss(NamedTuple):
 
 
 class Inlet:
-    """The queue to which sources post and from which the core takes readings."""
+    """The queue of readings from the sources to the core."""
 
     def __init__(
         self, clock: Clock, *, capacity: int = CAPACITY, overflowed: Callable[[], None] = lambda: None
@@ -153,7 +153,7 @@ class Inlet:
         self._lost[reading.dev] = OverflowLoss(before.first_us, before.readings + 1, down)
 
     def _report_losses(self) -> None:
-        """Queue health reports for the losses, so that a replay includes them."""
+        """Queue health reports that represent the losses, also in a replay."""
         if not self._lost:
             return
         lost, self._lost = self._lost, {}
@@ -254,14 +254,14 @@ class Answers:
             self._waiting[id(changed)] = changed, pending
 
     def record_late(self, effects: Iterable[Effect]) -> None:
-        """Refuse the inputs that arrived too late, according to these effects."""
+        """Refuse the inputs that these effects report as late."""
         if self._waiting:
             for effect in effects:
                 if isinstance(effect, Late):
                     self.record(effect.reading, _LATE)
 
     def answer(self, ticket: Ticket | None) -> None:
-        """Answer the recorded inputs, effective once this ticket is durable."""
+        """Answer the recorded inputs; each answer is withheld until this ticket is durable."""
         decided, self._decided = self._decided, []
         for pending in decided:
             pending.decided(ticket)
@@ -275,7 +275,7 @@ _STDIN = 0
 _ROOM_TIMEOUT_S = 0.2
 _BAD_LINE_CLEARS_S = 30.0
 _SAME_CLOCK_US = 250_000
-"""Maximum age of a sender's first reading on arrival that shows that the sender uses the table's clock."""
+"""Maximum age, on arrival, of a first reading whose sender is assumed to use the table's clock."""
 
 
 class Source(Protocol):
@@ -297,7 +297,10 @@ class Source(Protocol):
 
 
 class Mapper:
-    """Maps a sender's clock to the table's by the shortest delay observed, so no reading is in the future."""
+    """A mapping from a sender's clock to the table's clock, based on the shortest delay observed.
+
+    No mapped time is in the future.
+    """
 
     def __init__(self) -> None:
         self._offset_us: int | None = None

@@ -124,7 +124,7 @@ def _rotate(kind: Kind, path: Path, who: str, reason: str, *, lost: bool) -> Key
         proof = load_key(new_file, kind).sign_handover(bytes.fromhex(before)).hex() if before else ""
         step = msgspec.structs.replace(step, proof=proof)
     _append(path, step, old)
-    _publish(kind, path, step.new)  # before the move, so that nobody trusts the old key any longer
+    _publish(kind, path, step.new)  # before the move, to end the trust in the old key first
     _move_into_place(new_file, path)
     return step
 
@@ -223,7 +223,7 @@ def history(kind: Kind, path: Path) -> list[KeyStep]:
             raise KeyFault(f"{where}: found the history of a {step.kind} key, expected that of a {kind} key")
         if steps and step.old != steps[-1].new:
             raise KeyFault(
-                f"{where}: found a step from key {step.old[:16]}, expected one from key {steps[-1].new[:16]}"
+                f"{where}: found a step from key {step.old[:16]}, expected a step from {steps[-1].new[:16]}"
             )
         if step.kind != "node" and not _signed(step):
             raise KeyFault(
@@ -321,7 +321,7 @@ def _owner_writable(path: str, flags: int) -> int:
 
 
 def _not_a_link(path: str, flags: int) -> int:
-    """Open a file for root in a folder where a service could create a link; refuse any link."""
+    """Open a regular file; refuse a link, which a service could create in a folder where root writes."""
     try:
         descriptor = os.open(path, flags | os.O_NOFOLLOW, 0o644)
     except OSError as error:

@@ -27,29 +27,29 @@ class Request(
 
 
 class StatusRequest(Request, frozen=True, kw_only=True, tag="status"):
-    """Requests the table's status."""
+    """A request for the table's status."""
 
 
 class TableRequest(Request, frozen=True, kw_only=True, tag="table"):
-    """Requests the table's state for a staff screen, with the inputs that each role may enter."""
+    """A request for the table's state on a staff screen, with the inputs that each role may enter."""
 
 
 class BoardRequest(Request, frozen=True, kw_only=True, tag="board"):
-    """Requests everything that players may see."""
+    """A request for the data that players may see."""
 
 
 class PictureRequest(Request, frozen=True, kw_only=True, tag="picture"):
-    """Requests a drawing of the throw or spin with this number, which must await a ruling."""
+    """A request for a drawing of the throw or spin with this number, which must await a ruling."""
 
     number: Row
 
 
 class FaultsRequest(Request, frozen=True, kw_only=True, tag="faults"):
-    """Requests the active faults and their remedies."""
+    """A request for the active faults and their remedies."""
 
 
 class Watch(Request, frozen=True, kw_only=True, tag="watch"):
-    """Subscribes to these topics; the connection then carries only their lines."""
+    """A subscription to these topics; the connection then carries only their lines."""
 
     topics: tuple[Topic, ...] = TOPICS
     token: Token | None = None
@@ -90,9 +90,9 @@ class Approve(Request, frozen=True, kw_only=True, tag="approve"):
 
 
 class HoldPictures(Request, frozen=True, kw_only=True, tag="hold_pictures"):
-    """Journals a person's hold, which protects a camera's picture file from deletion, or the hold's end.
+    """A request to journal a hold, which protects a camera's picture file from deletion, or the hold's end.
 
-    The client records the hold in the camera's folder; the controller only journals it.
+    The client records the hold in the camera's folder. The controller only journals the hold.
     """
 
     sha256: Sha256
@@ -102,7 +102,7 @@ class HoldPictures(Request, frozen=True, kw_only=True, tag="hold_pictures"):
 
 
 class OutboxRequest(Request, frozen=True, kw_only=True, tag="outbox"):
-    """Requests the outcomes after this row that settlement has not acknowledged."""
+    """A request for the outcomes after this row that settlement has not acknowledged."""
 
     limit: Annotated[int, Meta(ge=1, le=1000)] = 100
     after: Row = 0
@@ -116,20 +116,20 @@ class Settled(Request, frozen=True, kw_only=True, tag="settled"):
 
 
 class BeginTest(Request, frozen=True, kw_only=True, tag="test"):
-    """Starts test mode, which ends with the connection; only `ask`, `try` and `tested` may follow."""
+    """A request to start test mode, which ends with the connection; only test requests may follow."""
 
     who: Words | None = None
     token: Token | None = None
 
 
 class TestPrompt(Request, frozen=True, kw_only=True, tag="ask"):
-    """During a test, sets the prompt for the technician, which the lamp `test` shows."""
+    """A request, during a test, to set the technician's prompt, which the lamp `test` shows."""
 
     shows: Annotated[str, Meta(max_length=64)]
 
 
 class OutputTest(Request, frozen=True, kw_only=True, tag="try"):
-    """During a test, sets a device's lamp or `buzzer` until the test ends."""
+    """A request, during a test, to set a device's lamp or `buzzer` until the test ends."""
 
     device: Name
     lamp: Name
@@ -137,7 +137,7 @@ class OutputTest(Request, frozen=True, kw_only=True, tag="try"):
 
 
 class TestResult(Request, frozen=True, kw_only=True, tag="tested"):
-    """During a test, reports the sensors of a device that passed, and those that failed with the findings."""
+    """A report, during a test, of a device's sensors that passed, and that failed with these findings."""
 
     device: Name
     passed: Annotated[tuple[Name, ...], Meta(max_length=64)] = ()
@@ -145,7 +145,7 @@ class TestResult(Request, frozen=True, kw_only=True, tag="tested"):
 
 
 class RowsRequest(Request, frozen=True, kw_only=True, tag="rows"):
-    """Requests a range of the journal's rows, optionally only of these types."""
+    """A request for a range of the journal's rows, optionally only of these types."""
 
     from_n: Row = 1
     to_n: Row | None = None
@@ -155,34 +155,34 @@ class RowsRequest(Request, frozen=True, kw_only=True, tag="rows"):
 
 
 class RowRequest(Request, frozen=True, kw_only=True, tag="row"):
-    """Requests the row of this outcome."""
+    """A request for the row of this outcome."""
 
     id: Words
     token: Token | None = None
 
 
 class IdentityRequest(Request, frozen=True, kw_only=True, tag="identity"):
-    """Requests the table's identity at this row, and the public key that signs it."""
+    """A request for the table's identity at this row, and for the public key that signs the row."""
 
     at: Row
     token: Token | None = None
 
 
 class RecordingRequest(Request, frozen=True, kw_only=True, tag="recording"):
-    """Requests the lines of this recording."""
+    """A request for the lines of this recording."""
 
     name: Annotated[str, Meta(pattern=r"^[^/]{1,200}$")]
     token: Token | None = None
 
 
 class RecordingsRequest(Request, frozen=True, kw_only=True, tag="recordings"):
-    """Requests the list of recordings, the newest first."""
+    """A request for the list of recordings, the newest first."""
 
     token: Token | None = None
 
 
 class LogRequest(Request, frozen=True, kw_only=True, tag="log"):
-    """Requests the last lines of the controller's log."""
+    """A request for the last lines of the controller's log."""
 
     token: Token | None = None
 

@@ -1,7 +1,7 @@
 """The daemon's start options, and the checks of these options before startup.
 
-The checks only read. They find mistakes on the command line and in the files that it names. With a failing
-disk or a damaged journal, in contrast, the table starts locked, and its lamp shows the fault.
+The checks find mistakes on the command line and in the files that it names, and change nothing. A failing
+disk or a damaged journal is not a mistake. The table then starts locked, and its lamp shows the fault.
 """
 
 import os
@@ -58,7 +58,7 @@ class Options:
     """The start options of one daemon."""
 
     table: str
-    """The table's name or its file's path."""
+    """The table's name, or the path of the table's file."""
     journal: Path
     """The folder of the journal, its key and the recordings."""
     socket: Path
@@ -213,7 +213,7 @@ def _virtual_file_system(folder: Path) -> str | None:
 
 
 def _shadow(options: Options) -> Iterator[Mistake]:
-    """Yield a mistake if a shadow uses a table's journal, or a table a shadow's journal."""
+    """Yield a mistake if a shadow uses a table's journal, or a table uses a shadow's journal."""
     marked, begun = options.shadow_mark.exists(), options.place.journal.exists()
     if options.shadow and begun and not marked:
         yield Mistake(
@@ -263,7 +263,7 @@ def _head(options: Options) -> Iterator[Mistake]:
             file=f"--journal {options.journal}",
             found=f"a journal of {rows} rows but no {place.head.name} next to it",
             expected="--head FILE with the journal's head file",
-            hint=f"if the head file is lost, use --head {place.head}, then tablectl approve journal",
+            hint=f"if the head file is lost, use --head {place.head}, then run tablectl approve journal",
         )
 
 

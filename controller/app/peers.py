@@ -88,7 +88,7 @@ def has_every_role(uid: int) -> bool:
 
 
 def peer_of(connection: socket.socket, groups: Groups) -> Peer:
-    """Return the peer, as reported by the kernel, with the roles of the user's groups."""
+    """Return the peer, as reported by the kernel; root and the controller's user have all roles."""
     pid, uid, gid = credentials_of(connection)
     user = str(uid)
     member_of = {gid}
@@ -337,7 +337,7 @@ class RefusalKind(NamedTuple):
 
 
 class RefusalTally:
-    """Counts the refusals without a separate row, and journals their sums; thread-safe."""
+    """The counts of refusals without a separate row, which are journaled as sums; thread-safe."""
 
     MAX_KINDS = 64
     """Maximum number of kinds counted separately in one window; further kinds are counted together."""
@@ -368,7 +368,7 @@ class RefusalTally:
             self._pending[refused] = self._pending.get(refused, 0) + 1
 
     def sum_up(self, now_us: int, note: Note, *, all_of_it: bool = False) -> None:
-        """Journal a sum for each kind whose window is over, or for all kinds; keep sums without room."""
+        """Journal a sum for each kind whose window is over, or for all; keep a sum if there is no room."""
         with self._lock:
             over = [
                 kind for kind, since in self._since_us.items() if all_of_it or now_us - since >= WINDOW_US

@@ -94,7 +94,7 @@ EngineMaker = Callable[[EngineSetup], Consumer]
 
 
 class FaultAlarm:
-    """Adds publishing's faults to the table's active faults."""
+    """An alarm that adds publishing's faults to the table's active faults."""
 
     def __init__(self, faults: ActiveFaults) -> None:
         self._faults = faults
@@ -109,7 +109,7 @@ class FaultAlarm:
 
 
 class Publishing:
-    """Passes durable outcomes to settlement, and settlement's answers to the table."""
+    """The exchange of durable outcomes and answers between the table and settlement."""
 
     def __init__(
         self,

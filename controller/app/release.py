@@ -1,11 +1,11 @@
 """A release's signed list of files: created by the build, verified on the machine where it is installed.
 
 The list (`release.json`) contains the name and SHA-256 of each file of the program, its configuration and its
-units, signed with the manufacturer's release key. The list does not contain other projects' packages.
+units, signed with the manufacturer's release key. The list excludes other projects' packages.
 
-The list does not contain compiled copies (`__pycache__`), because each machine's Python creates them. Python
-runs a compiled copy without reading the source if the copy's header matches. Therefore each source is
-compiled again and compared with its copy.
+The list also excludes compiled copies (`__pycache__`), which each machine's Python creates. Python runs a
+compiled copy without reading the source if the copy's header matches. Therefore the verification compiles
+each source again and compares the result with the copy.
 
 The controller verifies its sources at startup. A background process verifies the compiled copies, because
 compiling takes a second or more, and because a controller that runs a planted copy could not detect the copy.
@@ -329,7 +329,7 @@ def _matches(copy: bytes, source: Path, optimize: int) -> bool:
 
 
 def _would_run(copy: bytes, source: Path, text: bytes) -> bool:
-    """Return whether Python's importer would run the copy, because the copy's header matches the source."""
+    """Return whether the copy's header matches the source, so that Python's importer would run the copy."""
     if len(copy) < _HEADER or copy[:4] != importlib.util.MAGIC_NUMBER:
         return False
     flags = int.from_bytes(copy[4:8], "little")

@@ -1,4 +1,4 @@
-"""The requests of the control socket: this module checks permissions, handles each request and answers it."""
+"""The handling of the control socket's requests: permission checks, execution and answers."""
 
 import time
 import zlib
@@ -91,10 +91,10 @@ def _since_boot_us() -> int:
 
 
 class Requests:
-    """Answers the requests sent to one controller; thread-safe."""
+    """The handler of the requests sent to one controller; thread-safe."""
 
     def __init__(self, daemon: Daemon) -> None:
-        """Answer requests to this daemon."""
+        """Handle requests to this daemon."""
         self._daemon = daemon
         self._tally = RefusalTally()
         self._verifier = Verifier(daemon.options.sign_in_key, _since_boot_us)
@@ -368,7 +368,7 @@ _decode_arrival = msgspec.json.Decoder(_Arrival).decode
 def history_limit(view: View, game: str, last_n: int, opened: HistoryLimit) -> HistoryLimit:
     """Return the limit of the history that may be shown now; the caller must read `last_n` before `view`.
 
-    If an attempt's readings must be hidden, the limit is `opened`, when bets last opened.
+    If an attempt's readings must be hidden, the limit is `opened`, the limit when bets last opened.
     """
     hidden = view.must_hide_readings(game) or (game_of(game).dealt_face_down and view.attempt_open)
     return opened if hidden else HistoryLimit(last_n, view.now_us)

@@ -76,7 +76,7 @@ class SelfTest:
         *,
         switches: Mapping[str, frozenset[str] | None],
     ) -> None:
-        """Use these parts.
+        """Create the self-test of these parts.
 
         `started` is the ticket of the session's first row. `required` are the devices that must be up.
         `switches` are the locking switches that each device must report; None if their names are unknown.
@@ -156,7 +156,7 @@ def passed(checks: tuple[Check, ...]) -> bool:
 
 
 OUTLIVES_RESTARTS = frozenset({"clock_stepped", "device_component", TEST_FAILED})
-"""Faults restored at startup, because nothing detects them again; they are active until a person acts."""
+"""Faults restored at startup until a person clears them, because nothing detects them again."""
 LOOK_BACK = 5000
 """Maximum number of rows searched for the lock's cause; an older lock counts as a person's."""
 STOP_S = 5.0

@@ -46,7 +46,7 @@ SEND_TIMEOUT_S = 0.2
 
 
 class Notifier:
-    """Sends messages to the socket named by `NOTIFY_SOCKET`."""
+    """The sender of messages to the service manager's socket, which `NOTIFY_SOCKET` names."""
 
     def __init__(self, environ: Mapping[str, str]) -> None:
         """Read the socket's address and the watchdog's interval from the environment."""
@@ -83,7 +83,7 @@ CODE = "thread_stopped"
 
 
 class Watchdog:
-    """Monitors the progress of threads."""
+    """A monitor of the progress of threads."""
 
     def __init__(self, faults: ActiveFaults) -> None:
         """Report stuck threads to `faults`."""

@@ -112,7 +112,7 @@ def _process() -> dict[str, object]:
 
 
 def describe_lock(view: View) -> dict[str, object] | None:
-    """Return the lock's author, its cause and what clears it; None if the table is not locked."""
+    """Return the lock's author, cause and remedy; None if the table is not locked."""
     if view.state.lock != "locked":
         return None
     lock = view.locked_by

@@ -49,7 +49,7 @@ class GuidedTests:
     """The guided tests of one table, for one client at a time."""
 
     def __init__(self, daemon: Daemon) -> None:
-        """Test this daemon's table."""
+        """Run guided tests of this daemon's table."""
         self._daemon = daemon
         self._one = Lock()
         self._ending = False

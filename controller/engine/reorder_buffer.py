@@ -43,13 +43,13 @@ from controller.model.readings import (
 )
 
 MAX_AHEAD_US = 1_000_000
-"""Maximum time of a reading after its arrival; a reading further ahead is rejected."""
+"""Maximum lead of a reading's time over its arrival; with a larger lead, the reading is rejected."""
 
 STEP_US = 1_000_000
-"""The time behind which a reading is late or shows a clock that was set back; the next reading decides."""
+"""Maximum lag of a reading without doubt; with a larger lag, it is late or its clock was set back."""
 
 LEAP_US = 1_000_000
-"""The time ahead at which a reading is invalid or the first after a pause; the next reading decides."""
+"""Maximum lead of a reading without doubt; with a larger lead, it is invalid or the first after a pause."""
 
 _ORDER_AT_SAME_TIME: tuple[type[Reading], ...] = (
     DeviceUp,

@@ -280,7 +280,7 @@ class OpenAttempts:
     """The numbers of the last attempts of each kind that ended or went to review."""
 
     def __init__(self, first: First) -> None:
-        """Start with every attempt before these next numbers ended."""
+        """Start with all attempts before these next numbers as ended."""
         self._ended: dict[AttemptKind, int] = {kind: getattr(first, kind) - 1 for kind in ATTEMPT_KINDS}
         self._reviewed = dict(self._ended)
 

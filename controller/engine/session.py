@@ -49,7 +49,7 @@ SETTLEMENT = "settlement"
 
 
 class Session:
-    """Receives readings in order of arrival and returns effects in order of time.
+    """The processor of one table's readings, which returns effects in order of time.
 
     A session uses one thread, no clock and no I/O. Therefore the same readings produce the same effects at a
     live table and in a replay.

@@ -1,1 +1,1 @@
-"""Pictures that a camera keeps of throws, in files named by their SHA-256."""
+"""Storage of a camera's pictures of throws, in files named after their SHA-256."""

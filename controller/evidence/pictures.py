@@ -38,7 +38,7 @@ _EPOCH = (1980, 1, 1, 0, 0, 0)
 
 
 class About(msgspec.Struct, frozen=True, kw_only=True):
-    """A description of the pictures; `t_us` is on the camera's clock."""
+    """A description of the pictures; `t_us` is the camera's time in us."""
 
     camera: str
     die: int
@@ -62,7 +62,7 @@ class Closed(NamedTuple):
 
 
 class _HashedStream(io.RawIOBase):
-    """A stream in memory that computes a digest; without seeking, so that ZIPs are written in order."""
+    """A stream in memory that computes a digest; it can't seek, so ZIP archives are written in order."""
 
     def __init__(self) -> None:
         self.parts: list[bytes] = []
@@ -81,7 +81,7 @@ class _HashedStream(io.RawIOBase):
 
 
 class Writer:
-    """Builds one file in memory."""
+    """The writer of one file in memory."""
 
     def __init__(self) -> None:
         """Create an empty file."""
@@ -386,7 +386,7 @@ class WallTime(NamedTuple):
 
 
 class Keeper:
-    """Stores files in a separate thread, and deletes files that are too old or exceed the quota."""
+    """A thread that stores files, and deletes files that are too old or exceed the quota."""
 
     def __init__(
         self, folder: Folder, limits: Limits, wall: Callable[[], WallTime], say: Callable[[str], None]

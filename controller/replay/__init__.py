@@ -1,1 +1,1 @@
-"""Recorded sensor logs: reading, writing, cutting and replaying them, and comparing their outcomes."""
+"""Tools for recorded sensor logs: reading, writing, cutting, replay and comparison of outcomes."""

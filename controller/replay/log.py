@@ -164,9 +164,12 @@ class Log:
                 return self._read_header(lines[0])
         if self.truncated:
             raise LogError(
-                self.name, "a log cut off before its header ended", "a complete header", "record it again"
+                self.name,
+                "a log cut off before its header ended",
+                "a complete header",
+                "make a new recording",
             )
-        raise LogError(self.name, "an empty file", "a header and readings", "record it again")
+        raise LogError(self.name, "an empty file", "a header and readings", "make a new recording")
 
     def _read_header(self, line: bytes) -> Header:
         try:
@@ -271,7 +274,7 @@ def _is_json(text: bytes) -> bool:
 
 
 class LogWriter:
-    """Writes a log to an open binary stream, which the caller closes.
+    """A writer of a log to an open binary stream, which the caller closes.
 
     The writer is a context manager whose exit completes a gzip stream. Equal readings produce equal bytes.
     """

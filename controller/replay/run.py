@@ -44,7 +44,9 @@ def build_setup(header: Header, ruleset: RuleSet, name: str, calls: Calls | None
     if needed is not None and given != [needed]:
         found = f"a header with {' and '.join(given) or 'no geometry'}"
         expected = f"`{needed}` alone for the rule set {ruleset.name}"
-        raise LogError(name, found, expected, "fix the header, or name another rule set with --rules", line=1)
+        raise LogError(
+            name, found, expected, "correct the header, or name a different rule set with --rules", line=1
+        )
     if header.wheel is not None:
         _check_wheel(header.wheel, ruleset, name)
     state = header.state or State()
@@ -70,7 +72,7 @@ def _check_wheel(wheel: Wheel, ruleset: RuleSet, name: str) -> None:
         *beam_mistakes(wheel.beams_deg, judged=judged),
     ):
         key_path = ".".join(str(part) for part in ("wheel", *key))
-        raise LogError(name, f"{found} as `{key_path}` of the header", expected, "fix the header", line=1)
+        raise LogError(name, f"{found} as `{key_path}` of the header", expected, "correct the header", line=1)
 
 
 def replay(log: Log, setup: Setup, progress: Callable[[int], None] | None = None) -> Iterator[Effect]:
@@ -196,7 +198,7 @@ def _differences(at: str, found: object, expected_value: object) -> Iterator[tup
 
 
 def _equal(found: object, expected_value: object) -> bool:
-    """Return whether two JSON values are equal; `true` does not equal 1, as in Python."""
+    """Return whether two JSON values are equal; `true` and 1 are different, although equal in Python."""
     return isinstance(found, bool) == isinstance(expected_value, bool) and found == expected_value
 
 
