@@ -219,7 +219,6 @@ _SYSTEMD_MESSAGES = (
 _KNOWN_MESSAGES = tuple(re.compile(pattern) for pattern in (*_OWN_MESSAGES, *_SYSTEMD_MESSAGES))
 _UNITS = frozenset({"table.service", "table-settlement.service"})
 _ABOUT = frozenset({"Table controller", "Settlement engine of the tables"})
-"""Descriptions of the units in systemd's messages."""
 
 _FAULT_BEGAN = re.compile(r"began: (?P<where>.*?): .*\[(?P<code>[a-z0-9_]{1,60})\]")
 _FAULT_OVER = re.compile(r"over: (?P<where>.*): (?P<code>[a-z0-9_]{1,60})")
@@ -278,7 +277,6 @@ def _place(where: str, names: Collection[str]) -> str:
 
 _ROW = re.compile(rf"row {_NUMBER}")
 _PLACES = frozenset({"core", "inlet", "self-test", "wall clock", "settlement", "settlement's answers"})
-"""Places of faults besides devices and files."""
 
 
 _OWN_FILE = re.compile(
@@ -298,7 +296,6 @@ _ALLOWED: Mapping[str, Callable[[str | None, Collection[str]], bool]] = {
     "unit": lambda word, _names: word in _UNITS,
     "about": lambda word, _names: word is None or word in _ABOUT,
 }
-"""Check of each named group of a message's pattern."""
 
 
 def _collapsed(lines: Iterator[str | None]) -> Iterator[str]:

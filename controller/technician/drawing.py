@@ -240,7 +240,6 @@ class Labels:
 
 
 def _end(at: Spot, box: _Box) -> Spot:
-    """Return the end of the leader line from a spot to a label."""
     return min(max(at[0], box.left), box.right), min(max(at[1], box.top), box.bottom)
 
 

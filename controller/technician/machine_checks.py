@@ -77,7 +77,6 @@ PACKAGES = {
     "settlement": ("sqlalchemy", "fastapi", "uvicorn"),
     "pictures": ("PIL",),
 }
-"""Python modules that each extra installs."""
 _THROTTLED = {
     0: "the supply voltage is too low",
     1: "the processor's frequency is capped",
@@ -252,7 +251,6 @@ def controller(status: Report | None, why: str) -> Iterator[Finding]:
 
 
 _COMMANDS = {"devices": "tablectl devices"}
-"""Commands that show more about a check of the self-test."""
 
 
 def _reported_faults(name: str, message: str, faults: Sequence[Report]) -> bool:
@@ -417,7 +415,6 @@ def _wrong_modes(folder: Path, owner: int) -> Iterator[tuple[str, str]]:
 
 
 def _socket(path: Path, *, active: bool) -> Finding:
-    """Check that the sign-in process accepts a connection on its socket."""
     about = "sign-in socket"
     if not path.exists():
         remedy = f"journalctl -u {SIGN_IN}" if active else _START_SIGN_IN
@@ -439,7 +436,6 @@ def _socket(path: Path, *, active: bool) -> Finding:
 
 
 def _port(starts: str, *, active: bool) -> Finding:
-    """Check that the console accepts a connection on the port in its unit's command."""
     about, (host, port) = "console", _address(starts)
     if not active:
         return Finding(

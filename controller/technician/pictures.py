@@ -139,7 +139,6 @@ def _stroke(stroke: Stroke) -> str:
 
 
 def _number(value: float) -> str:
-    """Format a length to a tenth of a pixel."""
     return f"{value:.1f}".removesuffix(".0").replace("-0", "0" if value > -0.05 else "-0")
 
 

@@ -247,8 +247,6 @@ _TICKS = (0.05, 0.1, 0.2, 0.25, 0.5, 1.0, 2.0, 4.0, 5.0, 10.0, 20.0, 50.0, 100.0
 
 
 class _Axis(NamedTuple):
-    """An axis, which maps values to pixels."""
-
     first: float
     last: float
     start_px: float
@@ -341,7 +339,6 @@ def _speeds(drawing: Drawing, seen: SpinSeen, time: _Axis, speed: _Axis, labels:
 
 
 def _moments(drawing: Drawing, seen: SpinSeen, time: _Axis, labels: Labels) -> None:
-    """Draw No More Bets, the predicted drop and the drop as vertical lines with labels on separate rows."""
     moments: list[tuple[float | None, str, Stroke]] = [
         (seen.closed_s, "no more bets", Stroke(INK, 2)),
         (seen.predicted_s, "drop predicted", Stroke(INK, 1.4, (5, 4))),

@@ -25,7 +25,6 @@ from controller.model.rulesets import SensorErrors
 Status = Literal["pass", "fail", "skipped"]
 Figure = float | int | str | None
 STEP_TIMEOUT_S = 60.0
-"""Default time limit for one step (s)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -140,7 +140,6 @@ def _chip(about: str, root: Path, label: str) -> Finding:
 
 
 def _panel_libraries(about: str) -> Finding:
-    """Check that the libraries for a panel's GPIO lines are installed."""
     missing = [package for package in ("gpiod", "gpiozero") if find_spec(package) is None]
     if missing:
         message = f"{missing[0]}: not installed, but a panel's GPIO lines need it"

@@ -407,7 +407,6 @@ def _draw_touch(drawing: Drawing, die: DieShown, touch: Touch, scale: _Scale, la
 
 
 def _missed(drawing: Drawing, die: DieShown, touch: Touch, scale: _Scale, labels: Labels) -> None:
-    """Draw the gap between a die and the wall that it missed, between two short bars."""
     face, wall = scale.spot(touch.face), scale.spot(touch.at_wall)
     thick = Stroke(INK, 2.2)
     across = 7.0

@@ -21,7 +21,6 @@ from controller.technician.calibration import Calibrated, UnfitError
 from controller.technician.wheel_steps import DOUBLED_US
 
 MIN_PASSES = 12
-"""Minimum number of passes for the measurement of a beam's angle."""
 SPREAD_LIMIT_DEG = 2.5
 """Maximum scatter of one beam's angle. More scatter means that the ball did not slow down smoothly."""
 MIN_READS = 3

@@ -121,7 +121,6 @@ class Board:
         self.input_broken = False
         self.lamps: dict[str, str] = {}
         self._switches: dict[tuple[str, str], Switch] = {}
-        """State of each switch, by device and name."""
         self._greeted = False
         self._sensors = sensors or {0: Sensor(name, reads)}
         for sensor in self._sensors.values():

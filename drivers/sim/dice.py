@@ -107,7 +107,6 @@ KINDS: Mapping[str, Kind] = {
     )
     for name in names
 }
-"""Every kind of scripted throw by name."""
 RIGID_BODY = "thrown"
 """Kind of a precomputed rigid-body throw without scripted disturbances. The scene has the kind of the flight
 instead.

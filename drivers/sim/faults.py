@@ -34,7 +34,6 @@ class Fault:
     only_device: str = ""
     """Name of the only device that can have this fault; empty if any device of these types can."""
     all_devices: bool = False
-    """Whether the fault affects all devices of the table."""
 
 
 def _for_any_device(*codes: str) -> Mapping[DeviceKind, tuple[str, ...]]:
@@ -44,62 +43,62 @@ def _for_any_device(*codes: str) -> Mapping[DeviceKind, tuple[str, ...]]:
 _PULLED = ("unplugged", "no_port")
 FAULTS: Mapping[str, Fault] = {
     "unplug": Fault(
-        what="the cable is pulled, and plugged in again at the end",
-        symptoms="device_down unplugged, then no_port; device_up automatically within 3 s of plugging in",
+        what="the cable is unplugged until the end",
+        symptoms="device_down unplugged, then no_port; device_up within 3 s after the cable is plugged in",
         action=actions.unplug,
         seconds=3.0,
         codes=_for_any_device(*_PULLED),
     ),
     "other_name": Fault(
-        what="the cable is pulled and plugged in under another name (NAME-other) until the end",
-        symptoms="device_down unplugged, then no_port, which names the missing port",
+        what="the cable is plugged in under a different name (NAME-other) until the end",
+        symptoms="device_down unplugged, then no_port with the name of the missing port",
         action=actions.other_name,
         seconds=4.0,
         codes=_for_any_device(*_PULLED),
     ),
     "swap_cables": Fault(
-        what="the cables of this node and another one are swapped until the end",
-        symptoms="device_down wrong_device for both, naming the node that responds",
+        what="the cables of this node and of a second node are swapped until the end",
+        symptoms="device_down wrong_device for both nodes, with the name of the node that responds",
         action=actions.swap_cables,
         seconds=6.0,
         on=_NODE,
         codes=_for_any_device("wrong_device"),
     ),
     "garbage": Fault(
-        what="bursts of random bytes on the line",
-        symptoms="device_fault noisy_line for a node (readings still count), device_down bad_reading for a"
-        " script or a shoe; an SS2 wheel only counts malformed lines",
+        what="bursts of random bytes arrive from the device",
+        symptoms="a node: device_fault noisy_line; its readings still count. A script or a shoe:"
+        " device_down bad_reading. An SS2 wheel: the counter malformed rises",
         action=actions.garbage,
         seconds=4.0,
         codes={"node": ("noisy_line",), "json-camera": ("bad_reading",), "shoe": ("bad_reading",)},
     ),
     "half_lines": Fault(
-        what="about one line in ten is cut off, and the next begins in the same line",
+        what="about one line in ten is cut off, and the next line is appended to it",
         symptoms="a node: the table requests lines again, and the counters half and recovered rise;"
-        " sentences_lost if that fails. A script or a shoe: device_down bad_reading. An SS2 wheel only"
-        " counts malformed lines",
+        " sentences_lost if the requests fail. A script or a shoe: device_down bad_reading. An SS2"
+        " wheel: the counter malformed rises",
         action=actions.half_lines,
         seconds=3.0,
     ),
     "bit_errors": Fault(
-        what="one bit is wrong in about one line in ten",
-        symptoms="the table requests lines again: the counters bad_crc and recovered rise; noisy_line if it"
-        " lasts",
+        what="one bit is flipped in about one line in ten",
+        symptoms="the table requests lines again, and the counters bad_crc and recovered rise; noisy_line"
+        " if the errors continue",
         action=actions.bit_errors,
         seconds=3.0,
         on=_NODE,
     ),
     "lost_lines": Fault(
         what="about one line in five is lost",
-        symptoms="the table requests lines again: the counters gaps and recovered rise; sentences_lost if"
-        " that fails",
+        symptoms="the table requests lines again, and the counters gaps and recovered rise; sentences_lost"
+        " if the requests fail",
         action=actions.lost_lines,
         seconds=3.0,
         on=_NODE,
     ),
     "lost_for_good": Fault(
         what="every second sentence of a node is lost, even when it is repeated",
-        symptoms="device_down sentences_lost, and device_up half a second after the last loss",
+        symptoms="device_down sentences_lost; device_up half a second after the last loss",
         action=actions.lost_for_good,
         seconds=3.0,
         on=_NODE,
@@ -107,27 +106,27 @@ FAULTS: Mapping[str, Fault] = {
     ),
     "repeated_lines": Fault(
         what="about one line in three arrives twice",
-        symptoms="only the counter repeated rises; no reading counts twice",
+        symptoms="the counter repeated rises; no reading counts twice",
         action=actions.repeated_lines,
         seconds=4.0,
         on=_NODE,
     ),
     "reordered_lines": Fault(
-        what="about one line in five arrives up to 40 ms late, possibly after later ones",
-        symptoms="only the counters gaps and recovered rise",
+        what="about one line in five is delayed by up to 40 ms; later lines may overtake it",
+        symptoms="the counters gaps and recovered rise",
         action=actions.reordered_lines,
         seconds=4.0,
         on=_NODE,
     ),
     "drift": Fault(
-        what="the board warms up until its clock runs 150 ppm fast (value: another number of ppm)",
-        symptoms="only drift_ppm in the device's status changes; times stay correct",
+        what="the board warms up until its clock runs 150 ppm fast (value: a different error in ppm)",
+        symptoms="drift_ppm in the device's status changes; times stay correct",
         action=actions.drift,
         seconds=40.0,
         on=("node", "json-camera"),
     ),
     "wild_clock": Fault(
-        what="the board's clock runs 3 % fast (value: another error in ppm)",
+        what="the board's clock runs 3 % fast (value: a different error in ppm)",
         symptoms="device_down clock_step, repeatedly",
         action=actions.wild_clock,
         seconds=8.0,
@@ -135,41 +134,42 @@ FAULTS: Mapping[str, Fault] = {
         codes=_for_any_device("clock_step"),
     ),
     "clock_jump": Fault(
-        what="the board's clock jumps by 30 s (value: another number of milliseconds)",
-        symptoms="device_down bad_clock with its next reading, clock_step within 4 s, then device_up: a"
-        " fault of half a second, which `tablectl devices` keeps as the device's last fault",
+        what="the board's clock jumps by 30 s (value: a different number of milliseconds)",
+        symptoms="device_down bad_clock with the next reading, clock_step within 4 s, then device_up; the"
+        " fault lasts half a second, and `tablectl devices` shows it as the device's last fault",
         action=actions.clock_jump,
         seconds=5.0,
         on=_NODE,
         codes=_for_any_device("clock_step", "bad_clock"),
     ),
     "restart": Fault(
-        what="the board's supply dips and it restarts",
-        symptoms="device_down restarted, device_up a quarter of a second later; for a script bad_clock,"
-        " since its clock starts at a different value",
+        what="the board's supply voltage dips, and the board restarts",
+        symptoms="a node: device_down restarted, device_up a quarter of a second later. A script:"
+        " bad_clock, because its clock starts at a different value",
         action=actions.restart,
         seconds=1.0,
         on=("node", "json-camera"),
         codes={"node": ("restarted",), "json-camera": ("bad_clock",)},
     ),
     "babble": Fault(
-        what="a sensor oscillates: three thousand readings a second",
-        symptoms="device_down babbling; device_up half a second after it falls quiet",
+        what="a sensor oscillates and causes three thousand readings a second",
+        symptoms="device_down babbling; device_up half a second after the last of these readings",
         action=actions.babble,
         seconds=1.5,
         on=("node", "json-camera"),
         codes=_for_any_device("babbling"),
     ),
     "nonsense": Fault(
-        what="the firmware sends impossible readings",
-        symptoms="device_down bad_reading, quoting one of them; device_up half a second after the last one",
+        what="the firmware reports die number 3, which does not exist",
+        symptoms="device_down bad_reading, with one of the readings; device_up half a second after the"
+        " last of them",
         action=actions.nonsense,
         seconds=1.0,
         on=("node", "json-camera"),
         codes=_for_any_device("bad_reading"),
     ),
     "silence": Fault(
-        what="the device hangs: it neither receives nor sends",
+        what="the device hangs, and neither receives nor sends",
         symptoms="device_down silent after 1.5 s (an SS2 wheel: 5 s, a shoe: 3 s); the port is reopened,"
         " except a shoe's",
         action=actions.silence,
@@ -185,56 +185,58 @@ FAULTS: Mapping[str, Fault] = {
         codes=_for_any_device("deaf"),
     ),
     "stuck_writer": Fault(
-        what="the device's port accepts no bytes (only behind real ports)",
-        symptoms="device_down stuck_writer half a second after the table sends something",
+        what="the device's port accepts no bytes (only with real ports)",
+        symptoms="device_down stuck_writer half a second after the table sends data",
         action=actions.stuck_writer,
         seconds=5.0,
         on=_NODE,
         codes=_for_any_device("stuck_writer"),
     ),
     "power_cycle": Fault(
-        what="all devices lose power at once and restart at the end",
-        symptoms="device_down for all; device_up for nodes a second after power is back, for a wheel after 4"
-        " s",
+        what="all devices lose power at the same time, and restart at the end",
+        symptoms="device_down for all devices; after the power returns, device_up for nodes in 1 s and for"
+        " a wheel in 4 s",
         action=actions.power_cycle,
         seconds=3.0,
         codes=_for_any_device(*_PULLED),
         all_devices=True,
     ),
     "dead_sensor": Fault(
-        what="the board works but its sensors detect nothing",
-        symptoms="no fault: throws and spins go to review because readings are missing or contradictory",
+        what="the board works, but its sensors detect nothing",
+        symptoms="no fault; throws and spins go to review because readings are missing or contradictory",
         action=actions.dead_sensor,
         seconds=15.0,
         on=("node", "json-camera", "shoe"),
     ),
     "hidden_die": Fault(
-        what="something hides die 1 from the camera (value: another die)",
-        symptoms="no device fault: the throw goes to review, or is called if nothing relevant was hidden",
+        what="an object hides die 1 from the camera (value: a different die)",
+        symptoms="no device fault; the throw goes to review, or is called if the hidden part is irrelevant",
         action=actions.hidden_die,
         seconds=2.0,
         on=("node", "json-camera"),
         only_device="cam",
     ),
     "dead_beam": Fault(
-        what="track beam 0 detects nothing (value: another beam)",
-        symptoms="no effect on any call: the other beams count the ball's turns",
+        what="track beam 0 detects nothing (value: a different beam)",
+        symptoms="no effect on calls, because the other beams count the ball's turns",
         action=actions.dead_beam,
         seconds=60.0,
         on=_NODE,
         only_device="wheel",
     ),
     "stuck_button": Fault(
-        what="a console button sticks and sends no_roll or no_spin five times a second (name: another input)",
-        symptoms="input.refused repeatedly between attempts; an attempt made in that time is a No Roll or No"
-        " Spin; soon the fault button_stuck, which locks the table until ten seconds after the last input",
+        what="a console button sticks and sends no_roll or no_spin five times a second (name: a"
+        " different input)",
+        symptoms="input.refused repeatedly between attempts; an attempt in this time is a No Roll or No"
+        " Spin; soon the fault button_stuck, which locks the table until ten seconds after the"
+        " last input",
         action=actions.stuck_button,
         seconds=3.0,
         on=_NODE,
         only_device="console",
     ),
     "open_door": Fault(
-        what="the service door is opened; at the end it is closed and the supervisor unlocks the table",
+        what="the service door is opened; at the end it is closed, and the supervisor unlocks the table",
         symptoms="table.locked because of the door; throws and spins do not count until table.unlocked",
         action=actions.open_door,
         seconds=5.0,
@@ -251,8 +253,8 @@ FAULTS: Mapping[str, Fault] = {
     ),
     "wheel_encoder": Fault(
         what="the wheel's encoder reports 95.3 rpm in play",
-        symptoms="device_fault rotor_speed and the fault device_doubtful until a game's speed is normal"
-        " again; a spin in progress goes to review",
+        symptoms="device_fault rotor_speed, and the fault device_doubtful until the speed in a game is"
+        " normal; a spin in progress goes to review",
         action=actions.wheel_encoder,
         seconds=60.0,
         on=_WHEEL,
@@ -260,30 +262,32 @@ FAULTS: Mapping[str, Fault] = {
     ),
     "wheel_no_number": Fault(
         what="the wheel goes on to the next game without showing a number",
-        symptoms="the spin goes to review: its number was not reported",
+        symptoms="the spin goes to review because its number was not reported",
         action=actions.wheel_no_number,
         seconds=60.0,
         on=_WHEEL,
     ),
     "wheel_cut_frames": Fault(
-        what="the wheel's buffer overflows: frames are cut off, and the next begins in the same line",
+        what="the wheel's buffer overflows; frames are cut off, and the next frame is appended to them",
         symptoms="the counter malformed rises; a result between two missing frames goes to review",
         action=actions.half_lines,
         seconds=10.0,
         on=_WHEEL,
     ),
     "wheel_self_test": Fault(
-        what="the wheel's self-test reports that sensor 1 is stuck (value: another code of the self-test)",
-        symptoms="device_fault self_test_11 and the fault device_component: the table is locked until a"
-        " person approves the wheel or it restarts",
+        what="the wheel's self-test reports that sensor 1 is stuck (value: a different code of the"
+        " self-test)",
+        symptoms="device_fault self_test_11, and the fault device_component, which locks the table until a"
+        " person approves the wheel or the wheel restarts",
         action=actions.wheel_self_test,
         seconds=1.0,
         on=_WHEEL,
         codes=_for_any_device("self_test_11"),
     ),
     "wheel_setting": Fault(
-        what="parameter m is set to 20000 rpm and the wheel power-cycled; at the end it is corrected",
-        symptoms="device_fault power_cycle if a number had been shown, then device_down configuration, naming"
+        what="parameter m is set to 20000 rpm, and the wheel is power-cycled; at the end the parameter"
+        " is corrected",
+        symptoms="device_fault power_cycle if a number was shown; then device_down configuration, with"
         " both values",
         action=actions.wheel_setting,
         seconds=25.0,
@@ -291,7 +295,6 @@ FAULTS: Mapping[str, Fault] = {
         codes=_for_any_device("configuration", "power_cycle"),
     ),
 }
-"""Every fault by its name."""
 
 
 def device_kind(cable: Cable) -> DeviceKind:

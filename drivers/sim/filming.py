@@ -284,7 +284,6 @@ _textures: dict[tuple[Look, int], tuple[Array, Array]] = {}
 
 
 def _texture(look: Look, up: int) -> tuple[Array, Array]:
-    """Return the colour and the opacity of each point of a face."""
     key = (look, up)
     if key not in _textures:
         big = 4 * TEXTURE_PX

@@ -466,7 +466,6 @@ def _struck(thrower: Thrower, offsets: tuple[int, int] | None = None) -> tuple[S
 
 
 def _roll_in(thrower: Thrower, path: Path, place: Point) -> None:
-    """Add a roll from the wall to a place."""
     distance = math.dist(path.here, place)
     path.go(place, 2 * distance / (1000 * thrower.rng.uniform(0.5, 0.9) * max(1.0, distance / 700)), 0)
 

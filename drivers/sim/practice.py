@@ -98,7 +98,6 @@ class Staff:
     void: str
     """Input for an attempt that does not count."""
     role: str
-    """Role that rules."""
     stickperson: bool = False
     """Whether a stickperson handles the dice."""
     dice: bool = False
@@ -146,7 +145,6 @@ STAFF: Mapping[str, Staff] = {
 Hands = Mapping[str, tuple[str, ...]]
 """Sorted cards of each position, `dealer` included."""
 Result = tuple[int, int] | str | Hands
-"""Dice, a number, or the hands of a deal."""
 
 
 class SeatRequest(NamedTuple):

@@ -26,7 +26,6 @@ from controller.model.outcomes import (
 from controller.model.readings import AnyReading
 
 CAMERA = "cam"
-"""Name of the camera's device at a virtual table."""
 Verdict = Literal["valid", "void", "review"]
 Feed = list[tuple[int, AnyReading]]
 """Readings with their times of arrival (table time, us), in order of arrival."""
@@ -57,7 +56,6 @@ class Truth(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     ruled_dice: tuple[int, int] | None = None
     ruled_number: str | None = None
     cards: dict[str, tuple[str, ...]] = {}
-    """Cards dealt from the shoe to each position of a card game."""
     hands: dict[str, tuple[str, ...]] = {}
     """Final cards of each position, `dealer` included."""
     told: tuple[Expected, ...] = ()

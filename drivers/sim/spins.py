@@ -360,7 +360,6 @@ KINDS: Mapping[str, Kind] = {
     **CAUGHT,
     **LAPS,
 }
-"""Every kind of spin by name."""
 
 
 def simulate(kind: str, seed: int, n: int = 10) -> tuple[Header, Feed, list[SpinTruth]]:

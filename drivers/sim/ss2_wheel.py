@@ -339,7 +339,6 @@ _ALL: tuple[Callable[[Game], Truth], ...] = (
     dealer_sets_number,
 )
 KINDS: Mapping[str, Callable[[Game], Truth]] = {kind.__name__: kind for kind in _ALL}
-"""Every kind of game by name."""
 USUAL: Mapping[str, float] = {name: 9.0 if name == "valid" else 1.0 for name in KINDS}
 
 

@@ -222,7 +222,6 @@ def _unlink(name: Path) -> None:
 
 
 FAULT_PIPE = "faults"
-"""Name of the pipe for requests in the folder."""
 MAX_WAIT_US = 50_000
 MAX_UNREAD_US = 20_000
 """Time for which a paced clock continues while bytes are unread. After that the clock stops."""

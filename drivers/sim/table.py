@@ -163,7 +163,6 @@ def _shift_scene(scene: Scene, by_us: int) -> Scene:
 LEAD_US = 8_000_000
 """Delay of the first attempt after the start; a wheel is silent for some seconds after power-on."""
 CUE_CHECK_US = 50_000
-"""Interval between two checks of the cue."""
 RECOVERY_US = 8_000_000
 """Time after a fault in which devices may still be reconnecting."""
 DropCondition = Callable[[AnyReading], bool]
@@ -204,14 +203,12 @@ class VirtualTable:
         self._route = route
         self.cables: Mapping[str, Cable] = {cable.name: cable for cable in cables}
         self.devices = {name: cable for cable in self.cables.values() for name in cable.devices}
-        """Cable of each of the table's devices."""
         self.rng = rng
         self.drop_conditions: list[DropCondition] = []
         """Conditions under which a reading is dropped."""
         self.unrouted_count = 0
         """Number of readings dropped because no device of the table sends their kind."""
         self.over = False
-        """Whether the session has ended."""
         self.observers: list[Callable[[int], None]] = []
         """Functions called with the time after every step."""
         self.cue: Callable[[], bool] | None = None

@@ -93,7 +93,6 @@ USUAL: Mapping[str, float] = {
         1.0,
     ),
 }
-"""Weights by kind of deal."""
 SENSED: Mapping[str, float] = {kind: weight for kind, weight in USUAL.items() if kind != "shoe_down"}
 """Weights without the device fault; a virtual table's cables are pulled only on request."""
 _FIRST_OUTCOMES: Mapping[str, Verdict] = {
@@ -398,7 +397,6 @@ KINDS: Mapping[str, Kind] = {
         card_corrected, play_after_fold,
     )
 }  # fmt: skip
-"""Every kind of deal by name."""
 
 
 def simulate(

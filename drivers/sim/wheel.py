@@ -315,7 +315,6 @@ _ALL: tuple[Callable[[Croupier], Played], ...] = (
     wheel_down,
 )
 KINDS: Mapping[str, Callable[[Croupier], Played]] = {kind.__name__: kind for kind in _ALL}
-"""Every kind of spin by name."""
 
 Mix = Mapping[str, float]
 USUAL: Mix = {name: 12.0 if name == "valid" else 1.0 for name in KINDS}
@@ -353,7 +352,6 @@ def _play(kind: str, croupier: Croupier, dead_beams: frozenset[int]) -> tuple[Sc
 
 
 def _truth(played: Played, truth: SpinTruth) -> Truth:
-    """Return the ground truth for comparison with published outcomes."""
     verdict: Verdict = "void" if truth.reasons else "valid"
     if truth.accept == ["review"]:
         verdict = "review"

@@ -40,7 +40,6 @@ class Faults:
     silent: list[tuple[float, float]] = field(default_factory=list)
     """Periods in which all sensors of the wheel are silent."""
     silent_beams: list[tuple[float, float]] = field(default_factory=list)
-    """Periods in which the beams are silent."""
     drop_unsensed: bool = False
     drop_strays_s: list[float] = field(default_factory=list)
     index_missed: float = 0.0

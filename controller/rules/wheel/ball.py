@@ -16,7 +16,6 @@ from controller.rules.wheel.learned import Slowing
 from controller.rules.wheel.story import Pass, Story
 
 _MIN_PASSES = 3
-"""Minimum number of pulses of a run."""
 _MAX_STRAY_FRACTION, _MAX_MISSED_FRACTION = 0.3, 0.45
 """Maximum fractions of stray pulses, and of passes that working beams missed, in a chain that proves a run.
 Dust causes one pulse in five. With many more stray pulses, some chain would always match."""

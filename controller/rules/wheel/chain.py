@@ -138,7 +138,6 @@ class Chain:
         self._start = CleanStart(ring, self._slowest) if ring.shows_direction else None
         """The launch while it is clean, in place of the stories."""
         self.pulse_counts = [0] * ring.count
-        """Number of pulses of each beam."""
         self._last_us = [-DOUBLED_US] * ring.count
         self._interrupted = False
         self._plain_in_row = 0
@@ -190,7 +189,6 @@ class Chain:
         self.pulse_counts = current_counts
 
     def _follow(self, t: int, beam: int) -> None:
-        """Handle a pulse that is not a bounce."""
         if self._interrupted:
             self._resume(t, beam)
             return
@@ -215,7 +213,6 @@ class Chain:
         self._follow_all(t, beam)
 
     def _follow_all(self, t: int, beam: int) -> None:
-        """Handle a pulse for all stories."""
         stories = self._stories
         plain = False
         options: list[_Option] = []
@@ -516,7 +513,6 @@ class Chain:
             options.append((min_cost, (sense, t, 0), launched, 0.0, 0.0, _LAUNCH_OPTION, 0.0, 0.0))
 
     def _extend(self, option: _Option, t: int, beam: int) -> Story:
-        """Return the story that results from an option."""
         cost, _, story, _, _, whole, fewer, more = option
         if whole == _LAUNCH_OPTION:
             child = story
@@ -529,7 +525,6 @@ class Chain:
         return child
 
     def _step(self, story: Story, option: _Option, t: int, beam: int) -> None:
-        """Extend a story by a step to the pulse."""
         _, _, _, turns, speed, whole, _, _ = option
         last = story.last
         if last.turns < _SILENT_TURNS and 0 in self.pulse_counts:

@@ -36,7 +36,6 @@ _MIN_PULSES = 3
 _MAX_SLOWER, _MAX_FASTER = 0.05, 0.03
 """Maximum fractions of the predicted speed by which a step may be slower, and faster."""
 _MIN_STEP_RATIO = 0.8
-"""Minimum speed of a step, as a fraction of the last step's speed."""
 _MIN_TWO_BEAM_REV_PER_S = 0.8
 """Minimum speed with two beams, in rev/s. A slower ball may lose so much speed between the beams that both
 directions are possible."""
@@ -55,7 +54,6 @@ class CleanStart:
         self._ring = ring
         self._slowest = slowest
         self.pulses: list[tuple[int, int]] = []
-        """Time and beam of each pulse."""
         self.story: Story | None = None
         """Story of these pulses, from the third pulse on."""
 

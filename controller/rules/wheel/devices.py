@@ -69,7 +69,6 @@ class WheelDevices:
         self.down: dict[str, DeviceDown] = {}
         """Devices that were down at some time during the spin."""
         self.still_down: set[str] = set()
-        """Devices that are still down."""
         self._sources = sources or {}
         self._faults: dict[str, DeviceFault] = {}
         self._absences: list[Absence] = []

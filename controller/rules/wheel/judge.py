@@ -21,7 +21,6 @@ from controller.rules.wheel.learned import Learned, measure_losses, times_to_dro
 from controller.rules.wheel.trace import SpinTrace, lap_before, laps
 
 _MIN_PULSES_TO_LEARN = 6
-"""Minimum number of pulses from which the loss of speed is learned."""
 _LAP_SEPARATION_TURNS = 0.95
 """Turns between the two laps whose loss of speed is measured."""
 _LATE_CLOSE = "bets were still open when the ball dropped"

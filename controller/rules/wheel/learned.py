@@ -23,7 +23,6 @@ values are learned."""
 _MIN_LOSS, _MAX_LOSS = 0.006, 0.5
 """Range of losses, in rev/s2. Values outside this range are errors of measurement."""
 _STEP = 0.05
-"""Step of the sum over speeds, in rev/s."""
 _MAX_LOSS_RATIO = 1.6
 """Maximum ratio of a ball's loss to the loss of other balls of its wheel."""
 _LOOK_BACK_STEP_S = 0.1

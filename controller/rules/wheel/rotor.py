@@ -240,7 +240,6 @@ class Rotor:
             self._begin_run(self.direction, last_us, t_us)
 
     def _is_clearly_next(self, mark: RotorIndex) -> bool:
-        """Return whether this pass certainly completes the next turn, as the last two turns predict."""
         times, turns = self._times, self._turns
         if len(times) < 3 or turns[-1] - turns[0] >= len(turns) or mark.direction != self.direction:
             return False
@@ -432,12 +431,10 @@ class PocketCount:
         """Start without readings; `needed` is the rule set's `pocket_reads`."""
         self.needed = needed
         self.seen: list[PocketBall] = []
-        """All pocket readings, placed or not."""
         self.placed: list[PocketRead] = []
         """Readings whose rotor position is known, or cannot become known."""
         self.agreeing: list[PocketRead] = []
         self.confirmed: PocketRead | None = None
-        """The reading that made the pocket certain."""
         self.contradicting: PocketRead | None = None
         """The first reading of a different pocket after the pocket was confirmed."""
         self.decided_by: Reading | None = None

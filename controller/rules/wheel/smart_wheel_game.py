@@ -24,7 +24,6 @@ BALL_IN_RIM, NO_MORE_BETS, NUMBER, NO_BALL = 3, 4, 5, 7
 RUNNING = frozenset({BALL_IN_RIM, NO_MORE_BETS, NO_BALL})
 BETWEEN_GAMES = frozenset({1, 2, 6})
 BALL_MISSING, WITH_ROTOR, COMPONENT, LAUNCH_FAILED = 1, 2, 4, 8
-"""The wheel's flags."""
 MAX_BALL_MISSING_US = 5_000_000
 """Time from which a ball that is not sensed is missing (manufacturer's value)."""
 MAX_LAUNCH_REPORT_US = 3_000_000
@@ -82,7 +81,6 @@ class WheelGames:
         """Continue from a recorded state; without one, the game in progress at the first status is
         unknown."""
         self.last: WheelStatus | None = None if wheel_state is None else wheel_state.last
-        """The wheel's last status."""
         self._known = wheel_state is not None and wheel_state.known
         self.before_silence_us = None if wheel_state is None else wheel_state.before_silence_us
         """Time of the last status before a silence, while the reports made during the silence arrive in one
@@ -125,9 +123,7 @@ class SmartWheelGame:
         self.closed_by: WheelStatus | None = None
         """The status with the wheel's No More Bets."""
         self.number_by: WheelStatus | None = None
-        """The status that reported the number."""
         self.decided_by: Reading | None = None
-        """The reading that decided the game."""
         self._pockets = frozenset(pockets)
         self._rules = rules
         self._before = before
@@ -276,7 +272,6 @@ class SmartWheelGame:
         self._find_faults(status)
 
     def _find_faults(self, status: WheelStatus) -> None:
-        """Add the doubts and voids that follow from the flags, the rotor and the number shown."""
         flags = status.flags
         if flags & WITH_ROTOR:
             if status.state == BALL_IN_RIM:

@@ -19,7 +19,6 @@ _MIN_LENGTH_RATIO = 1.5
 Rows = tuple[tuple[float, ...], ...]
 """Turns from each beam to every beam, in (0, 1]. From a beam to itself it is a complete turn."""
 Beams = tuple[tuple[tuple[int, ...], ...], ...]
-"""Beams between each pair of beams."""
 
 
 class Ring:

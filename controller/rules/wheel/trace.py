@@ -100,7 +100,6 @@ class SpinTrace:
         self.out: list[BallOut] = []
         self.devices = WheelDevices(sources)
         self.index_passes: list[RotorIndex] = []
-        """All index passes, in time order."""
         self.marks = 0
         """Number of index passes of the rotor's current run within the spin."""
         self.contrary_mark: RotorIndex | None = None

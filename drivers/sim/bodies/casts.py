@@ -22,7 +22,6 @@ MIN_GAP_M, MAX_GAP_M = 0.0005, 0.03
 ENDLESS_M = 12.0
 """Length of a table whose far end no die reaches."""
 TRIES = 8
-"""Maximum number of draws for one throw."""
 
 
 class UnsettledError(Exception):
@@ -112,8 +111,6 @@ def draw(kind: Kind, seed: str, *, relief_mm: float | None = None, die_mm: float
 
 @dataclass(frozen=True, slots=True)
 class _Hand:
-    """State of the hand at the release."""
-
     rng: Random
     die_m: float
     place: Vector
@@ -168,7 +165,6 @@ def _spin(kind: Kind, rng: Random) -> Vector:
 
 
 def _draw_orientation(rng: Random) -> Quaternion:
-    """Draw a uniformly distributed orientation."""
     w, x, y, z = (rng.gauss(0, 1) for _ in range(4))
     size = math.sqrt(w * w + x * x + y * y + z * z)
     return (w / size, x / size, y / size, z / size)

@@ -115,7 +115,6 @@ class Flight(msgspec.Struct, frozen=True, array_like=True):
     gap_mm: tuple[float, float]
     """Minimum distance between each die's nearest corner and the right wall's face."""
     met_us: tuple[int, ...]
-    """Times at which the dice struck each other."""
     rims: tuple[Touch, ...] = ()
     """Contacts with the top of an end wall, which sensors cannot distinguish from contacts with its face."""
 

@@ -12,7 +12,6 @@ from drivers.sim.bodies.watching import Conditions, PhysicalTruth, Watch
 from drivers.sim.scenes import Feed, Scene, in_order_of_arrival
 
 PAUSE_US = 2_000_000
-"""Pause between the collection of the dice and the next throw."""
 
 
 class ThrowLog(msgspec.Struct, frozen=True, kw_only=True):

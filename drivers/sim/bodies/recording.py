@@ -31,7 +31,6 @@ end wall."""
 MIN_BEHIND_M, MIN_AHEAD_M = 0.1, 0.6
 """Minimum distances of the hand from the wall behind it and from the wall ahead."""
 ERROR_MM = 0.15
-"""Maximum error of a thinned track."""
 Thing = str
 """An object that a die can touch: felt, left, right, front, back (the walls), rail (a wall's top), die,
 chips."""

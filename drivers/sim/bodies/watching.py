@@ -304,7 +304,6 @@ class Watch:
             yield from self._ends(die)
 
     def _moving_spans(self, die: int) -> list[tuple[int, int]]:
-        """Return the periods in which the camera sees a die move."""
         flight = self.flight
         off = flight.off_us[die]
         since = flight.released_us[die]
