@@ -1,5 +1,5 @@
-"""The journal: the table's durable, append-only record. Outcomes are published only once they are on disk.
+"""The journal: the table's durable, append-only record. An outcome is published after it is on the disk.
 
-It is a SQLite database in WAL mode with synchronous=FULL. Each row is chained to the previous row by its
-hash, and each outcome is signed. One connection in one thread writes; each reader has its own connection.
+The journal is an SQLite database in WAL mode with synchronous=FULL. A hash chains each row to the previous
+row, and each outcome is signed. One thread writes through one connection; each reader uses a separate one.
 """

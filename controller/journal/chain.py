@@ -1,8 +1,8 @@
-"""Rows and the hash chain that connects them.
+"""The journal's rows, and the hash chain that connects them.
 
-A row's digest covers its contents, and a separate digest covers its evidence. The row's link covers both
-digests, the row's number, name and time, and the previous link. Therefore the chain still verifies after
-evidence and old bodies are pruned, and the signature of one link authenticates every row up to it.
+One digest covers a row's contents, and another its evidence. The row's link is a hash of both digests, the
+row's number, name and time, and the previous link. The chain can therefore be verified after contents and
+evidence are pruned. The signature of a link authenticates its row and all earlier rows.
 """
 
 from collections.abc import Sequence
@@ -24,11 +24,11 @@ class WallTime(NamedTuple):
 
 
 class Draft(msgspec.Struct, frozen=True, kw_only=True):
-    """The contents of a row that is not part of the chain yet.
+    """A row that is not part of the chain yet.
 
-    `name` is the type of an outcome or the name of an event. `seq` is the number of an outcome. `body`
-    contains the canonical bytes, `after` the session's state after the row, and `evidence` the packed
-    readings on which an outcome is based.
+    `name` is the type of an outcome or the name of an event, and `seq` the number of an outcome. `body` is
+    the encoded outcome or event, `after` the session's state after the row, and `evidence` the packed
+    evidence of an outcome.
     """
 
     name: str
@@ -41,7 +41,7 @@ class Draft(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Row(msgspec.Struct, frozen=True, kw_only=True):
-    """A row of the chain. Its `body`, `after` and `evidence` may have been pruned since it was written."""
+    """A row of the chain. `body`, `after` and `evidence` are None after pruning."""
 
     n: int
     name: str
@@ -57,7 +57,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def genesis(table: str, public_key: bytes, created: WallTime) -> bytes:
-    """Return the link before a journal's first row, which is different for every journal."""
+    """Return the link before a journal's first row. It is unique to the journal."""
     return sha256(_pack(("table-journal", 1, table, public_key, created.us))).digest()
 
 
@@ -67,7 +67,7 @@ def contents_digest(body: bytes | None, after: bytes | None) -> bytes:
 
 
 def compute_link(previous_link: bytes, row: Row) -> bytes:
-    """Return the link of this row; `previous_link` is that of the row before it."""
+    """Return the link of a row, given the link of the previous row."""
     wall = row.wall
     contents = (
         previous_link,
@@ -83,9 +83,10 @@ def compute_link(previous_link: bytes, row: Row) -> bytes:
 
 
 def seal(drafts: Sequence[Draft], last_n: int, last_link: bytes, key: Key) -> list[Row]:
-    """Return the rows of one commit, which follows row `last_n`.
+    """Return the rows of a commit that follows row `last_n`.
 
-    The drafts marked `signed` and the last row are signed, so that a signature covers every row on the disk.
+    The last row and the drafts marked `signed` are signed. A signature therefore covers every row on the
+    disk.
     """
     rows: list[Row] = []
     link = last_link

@@ -1,4 +1,4 @@
-"""The contents of rows and how they are drafted: outcomes, events, evidence and the state after each."""
+"""The contents of the journal's rows: outcomes, events, evidence, and the session's state after a row."""
 
 import zlib
 from collections.abc import Sequence
@@ -38,16 +38,17 @@ EVENTS = (
     *("journal.verified", "recording.closed", "self_test.done", "settlement.said"),
     "late.confirmed",
 )
-"""The names of all rows that are not outcomes."""
+"""The names of all events, which are the rows without an outcome."""
 SIGNED_EVENTS = frozenset({SESSION_STARTED, CHECKPOINT, ACCEPTED, PRUNED, KEY_REPLACED})
-"""Events that are signed like outcomes, even if they are not the last row of a commit."""
+"""The events that are always signed. Other events are signed in the last row of a commit only."""
 
 
 class Identity(msgspec.Struct, frozen=True, kw_only=True):
-    """A session's program and setup, recorded in the first row of every session.
+    """A session's program and setup, recorded in the first row of the session.
 
-    `setup` is everything that a replay needs. `config` is the SHA-256 of the table's configuration. `boot` is
-    the machine's boot id. `setup.session` is the session's number, as in the ids of outcomes.
+    `config` is the SHA-256 of the table's configuration, and `boot` the machine's boot id. `setup` contains
+    all the inputs of a replay apart from the readings. `setup.session` is the session's number, as in the ids
+    of outcomes.
     """
 
     session: int
@@ -58,7 +59,7 @@ class Identity(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Recording(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The recording of a row's raw readings: its name, its time span (us), and the SHA-256 of its file."""
+    """The recording with a row's raw readings: its name, its time span (us), and the SHA-256 of its file."""
 
     name: str
     from_us: int
@@ -75,7 +76,7 @@ class After(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class AttemptBegun(msgspec.Struct, frozen=True, kw_only=True):
-    """An attempt began: its number, and the table's time `t` (us)."""
+    """The beginning of an attempt at the table's time `t` (us)."""
 
     attempt: AttemptKind
     number: int
@@ -83,16 +84,16 @@ class AttemptBegun(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Noted(msgspec.Struct, frozen=True, kw_only=True):
-    """The state changed without an outcome, for example because a player sat down or left.
+    """A change of the state without an outcome, for example because a player sat down or left.
 
-    `changed` names the parts of the state that changed. The row's `after` contains the new state.
+    `changed` names the fields that changed. The row's `after` contains the new state.
     """
 
     changed: tuple[str, ...]
 
 
 class AttemptProgress(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The progress of the latest attempt of a kind; `t` is when it began (us)."""
+    """The progress of the latest attempt of a kind, which began at the time `t` (us)."""
 
     number: int
     t: int = 0
@@ -101,7 +102,7 @@ class AttemptProgress(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
 
 
 class RecordedFault(msgspec.Struct, frozen=True, kw_only=True):
-    """An active fault: its code, where it is, and what was found there."""
+    """A fault: its code, its location, and what was found there."""
 
     code: str
     where: str = ""
@@ -109,7 +110,7 @@ class RecordedFault(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AckProof(msgspec.Struct, frozen=True, kw_only=True):
-    """A signed acknowledgement as it was received, and the public key (hex) of the engine that signed it."""
+    """A signed acknowledgement as received, and the public key (hex) of the engine that signed it."""
 
     words: str
     key: str
@@ -118,7 +119,7 @@ class AckProof(msgspec.Struct, frozen=True, kw_only=True):
 class Ack(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The settlement engine's acknowledgement of an outcome: the outcome's id, and its row's link in hex.
 
-    `proof` is the signed acknowledgement; None from an engine in the table's own process, which does not
+    `proof` is the signed acknowledgement; None if the engine runs in the table's own process and does not
     sign.
     """
 
@@ -131,8 +132,7 @@ class Ack(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 class AckRefused(msgspec.Struct, frozen=True, kw_only=True):
     """An acknowledgement that matches no outcome of this journal.
 
-    `count` is the number of such acknowledgements since the last such row: only the first few within ten
-    seconds get a row.
+    Only the first few within ten seconds get a row. `count` is their number since the previous row.
     """
 
     id: str
@@ -143,7 +143,7 @@ class AckRefused(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Pruned(msgspec.Struct, frozen=True, kw_only=True):
-    """A decision to prune: evidence before one row and outcomes' bodies before another may be missing."""
+    """A decision to prune the evidence before one row, and the bodies of outcomes before another row."""
 
     evidence_below: int
     bodies_below: int
@@ -152,11 +152,11 @@ class Pruned(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class KeyReplaced(msgspec.Struct, frozen=True, kw_only=True):
-    """The signing key was replaced: who replaced it, and why. The new key signs from the next row on.
+    """A replacement of the signing key by a named person. The new key signs the rows from the next one on.
 
-    Both public keys are in hex. The row is signed with the old key. `proof` is the new key's signature (hex)
-    over the old public key, which shows that the person who replaced the key has the new one. If the old key
-    was `lost`, the new key signs the row, and only the statement of the named person links the two keys.
+    The old key signs this row. `proof` is the new key's signature over the old public key; it proves
+    possession of the new key. If the old key was `lost`, the new key signs this row, and only the statement
+    of the named person links the two keys. All keys and signatures are in hex.
     """
 
     old: str
@@ -169,9 +169,9 @@ class KeyReplaced(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AcceptedJournal(msgspec.Struct, frozen=True, kw_only=True):
-    """A named person accepted a journal despite the fault `code`; the table continues with it.
+    """A named person's acceptance of a journal with the fault `code`. The table continues with this journal.
 
-    `seq` and `session` are the last numbers that may have been used, so that later numbers can't collide.
+    `seq` and `session` are the last numbers that may have been used; the table continues after them.
     """
 
     code: str
@@ -183,7 +183,7 @@ class AcceptedJournal(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class WritingResumed(msgspec.Struct, frozen=True, kw_only=True):
-    """Writing works again after a fault that began at `since` (us since 1970); `rows` rows were waiting."""
+    """The end of a write fault that began at `since` (us since 1970). `rows` rows were waiting."""
 
     code: str
     found: str
@@ -192,7 +192,7 @@ class WritingResumed(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def canonical(outcome: Outcome) -> bytes:
-    """Return an outcome's canonical bytes: exactly what is published, signed and hashed."""
+    """Return an outcome's canonical bytes, which are hashed, signed and published."""
     return _encode(outcome)
 
 
@@ -221,14 +221,14 @@ _decode_envelope = msgspec.json.Decoder(_Envelope).decode
 
 
 ZLIB_LEVEL = 3
-"""On the readings of a throw, this level takes half as long as level 6; the result is an eighth larger."""
+"""For a throw's readings, this level takes half the time of level 6; the result is an eighth larger."""
 
 
 class Evidence(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A verdict with the readings and the other inputs of its judge.
 
     The fields up to `objection`, and `sources`, are those of the verdict's `Basis`. `rests_on` contains the
-    indexes of the `readings` on which the verdict is based.
+    indexes of the `readings` on which the verdict is based. `throw`, `spin` or `deal` is the verdict itself.
     """
 
     decided_at_us: int
@@ -307,20 +307,20 @@ def build_evidence(judged: Judged) -> Evidence:
 
 
 def pack(evidence: Evidence) -> bytes:
-    """Compress evidence. On one machine, the same evidence always produces the same bytes."""
+    """Encode and compress evidence. On one machine, the same evidence always produces the same bytes."""
     return zlib.compress(_encode_evidence(evidence), ZLIB_LEVEL)
 
 
 def unpack(packed: bytes) -> Evidence:
-    """Decompress packed evidence. Check its digest before calling this."""
+    """Decode packed evidence. Check its digest first."""
     return _decode_evidence(zlib.decompress(packed))
 
 
 class Drafter:
-    """Drafts rows in order, and tracks the attempts whose beginning is recorded."""
+    """Drafts rows, in order, and records the beginning of each attempt once."""
 
     def __init__(self, first: First) -> None:
-        """Start with these next numbers."""
+        """Start with the next numbers `first`."""
         self._first = first
         self._state = State()
 
@@ -329,9 +329,9 @@ class Drafter:
         self._first, self._state = setup.first, setup.state
 
     def draft_effects(self, effects: Sequence[Effect], after: After, wall: WallTime) -> list[Draft]:
-        """Draft the rows of one reading's effects; the last row contains the state after these effects.
+        """Draft the rows of one reading's effects. The last row contains the state after these effects.
 
-        A change of state without any effect gets its own row.
+        If the state changes without any effect, a separate row records the change.
         """
         begun = self._new_attempts(after.first)
         drafts: list[Draft] = []
@@ -361,7 +361,7 @@ class Drafter:
         return drafts
 
     def begin_attempt(self, attempt: AttemptKind, number: int, t: int, wall: WallTime) -> list[Draft]:
-        """Draft the row for the beginning of an attempt; nothing if it is already recorded."""
+        """Draft the row for the beginning of an attempt, unless it is already recorded."""
         first = msgspec.structs.replace(self._first, **{attempt: number + 1})
         begun = self._new_attempts(first)
         if begun:
@@ -369,7 +369,7 @@ class Drafter:
         return [_attempt_draft(kind, number, t, wall) for kind, number in begun]
 
     def _new_attempts(self, first: First) -> list[tuple[AttemptKind, int]]:
-        """Return the attempts that began since the last rows, according to the session's next numbers."""
+        """Return the attempts that began since the last rows, judging by the session's next numbers."""
         return [
             (kind, getattr(first, kind) - 1)
             for kind in ATTEMPT_KINDS
@@ -383,7 +383,7 @@ def changed_fields(before: State, after: State) -> tuple[str, ...]:
 
 
 def outcome_draft(outcome: Outcome, wall: WallTime, evidence: Evidence | None = None) -> Draft:
-    """Draft an outcome's row; its body is exactly what will be published."""
+    """Draft an outcome's row."""
     return Draft(
         name=outcome.type,
         wall=wall,
@@ -400,7 +400,7 @@ def event_draft(name: str, data: object, wall: WallTime) -> Draft:
 
 
 def late_draft(late: Sequence[Late], wall: WallTime) -> Draft:
-    """Draft one row for readings that came too late to count."""
+    """Draft a row for readings that arrived too late."""
     return event_draft(LATE, late, wall)
 
 

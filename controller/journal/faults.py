@@ -1,4 +1,4 @@
-"""The faults of a journal, each with a stable code, its likely cause, what to do, and when it clears."""
+"""The catalogue of journal faults: stable codes, likely causes, remedies, and when each fault clears."""
 
 from collections.abc import Callable, Mapping
 from threading import Lock
@@ -9,11 +9,8 @@ class JournalFaultKind(NamedTuple):
     """One entry of the catalogue of journal faults."""
 
     cause: str
-    """The most likely cause."""
     next_step: str
-    """What to do now."""
     clears: str
-    """When the fault clears."""
 
 
 _AFTER_REOPENING = "when the journal is opened again and verifies"
@@ -24,7 +21,7 @@ _ANOTHER_TABLE = "in an empty folder and under another table name (docs/replacin
 _REPORT = "restart the controller and send the message with `tablectl doctor --bundle FILE`"
 
 CROWDED = "journal_crowded"
-"""The only queueing fault that affects a single entry; other entries are still accepted."""
+"""The only queueing fault that affects a single entry. Other entries are still accepted."""
 FAULTS: Mapping[str, JournalFaultKind] = {
     "journal_in_use": JournalFaultKind(
         "another controller uses this journal",
@@ -32,8 +29,8 @@ FAULTS: Mapping[str, JournalFaultKind] = {
         "when that process ends",
     ),
     "journal_sqlite_too_old": JournalFaultKind(
-        "a SQLite release with the WAL-reset bug, which loses commits",
-        "install the release again: `make install` on a table, `make tools` in a checkout",
+        "an SQLite release with the WAL-reset bug, which loses commits",
+        "install the controller again: `make install` on a table, `make tools` in a checkout",
         _AFTER_REOPENING,
     ),
     "journal_pragma_refused": JournalFaultKind(
@@ -48,32 +45,34 @@ FAULTS: Mapping[str, JournalFaultKind] = {
     ),
     "journal_key_exposed": JournalFaultKind(
         "the key file was copied or edited with an open umask",
-        f"chmod 600 FILE; if others may have read it, start a new journal {_ANOTHER_TABLE}",
+        f"run `chmod 600 FILE`; if others may have read the key, start a new journal {_ANOTHER_TABLE}",
         _AFTER_REOPENING,
     ),
     "journal_key_unreadable": JournalFaultKind(
-        "the file is not the Ed25519 private key (PEM) that the table's first start created",
+        "the file is not the Ed25519 private key (PEM) created at the table's first start",
         "restore the key from its copy (docs/installing.md)",
         _AFTER_REOPENING,
     ),
     "journal_key_differs": JournalFaultKind(
-        "the journal is signed with another key: it is another table's journal, or its key was replaced",
-        f"restore the journal's own key from its copy; without a copy, start a new journal {_ANOTHER_TABLE}",
+        "the journal belongs to another table, or its key was replaced",
+        f"restore the journal's key from its copy; without a copy, start a new journal {_ANOTHER_TABLE}",
         _AFTER_REOPENING,
     ),
     "journal_not_one": JournalFaultKind(
-        "another program's file has the journal's name, or --journal names the wrong folder",
-        "name the journal's own folder with --journal, or move that file away and restore the journal",
+        "another program's file has the journal's name, or --journal names a different folder",
+        "name the journal's folder with --journal, or move the other file away and restore the journal",
         _AFTER_REOPENING,
     ),
     "journal_empty": JournalFaultKind(
         "the first start was interrupted, or the -wal file with the first rows was lost",
-        "restore the -wal file next to the journal; if the table never played, `tablectl run` creates one",
+        "restore the -wal file next to the journal; if the table has not played yet, start it with"
+        " `tablectl run`",
         _AFTER_REOPENING,
     ),
     "journal_no_access": JournalFaultKind(
-        "the file belongs to another user: root restored it, or this command runs as a different user",
-        "run the command as root; for the table's own service: chown --recursive table: FOLDER",
+        "root restored the file, or this command runs as a different user than the controller",
+        "run the command as root; if the table's service reports this fault, run"
+        " `chown --recursive table: FOLDER`",
         _AFTER_REOPENING,
     ),
     "journal_newer": JournalFaultKind(
@@ -83,7 +82,7 @@ FAULTS: Mapping[str, JournalFaultKind] = {
     ),
     "journal_other_table": JournalFaultKind(
         "an SD card or a backup of another table",
-        "name this table's own journal with --journal, and its own head file with --head",
+        "name this table's journal with --journal, and its head file with --head",
         _AFTER_REOPENING,
     ),
     "journal_absent": JournalFaultKind(
@@ -94,7 +93,7 @@ FAULTS: Mapping[str, JournalFaultKind] = {
     ),
     "journal_damaged": JournalFaultKind(
         "the storage lost or changed pages of the file",
-        f"{_KEEP}; restore the last sound copy, on a working disk, and continue with it: {_ACCEPT}",
+        f"{_KEEP}; restore the last intact copy to a working disk, and continue with that copy: {_ACCEPT}",
         _AFTER_REOPENING,
     ),
     "journal_row_missing": JournalFaultKind(
@@ -108,7 +107,7 @@ FAULTS: Mapping[str, JournalFaultKind] = {
         _AFTER_REOPENING,
     ),
     "journal_row_moved": JournalFaultKind(
-        "rows were reordered, or one was replaced together with its digest",
+        "rows were reordered, or a row was replaced together with its digest",
         f"{_KEEP}; call your contact at the regulator",
         _AFTER_REOPENING,
     ),
@@ -124,52 +123,51 @@ FAULTS: Mapping[str, JournalFaultKind] = {
     ),
     "journal_cut_short": JournalFaultKind(
         "the last rows are gone: the WAL file was deleted, the file truncated, or an older copy restored",
-        "restore the newer files; if they are lost, continue with these: " + _ACCEPT,
+        "restore the newer files; if they are lost, continue with the present files: " + _ACCEPT,
         _AFTER_REOPENING,
     ),
     "journal_restored": JournalFaultKind(
         "an older copy of the journal was restored",
-        "restore the newer files; if they are lost, continue with these: " + _ACCEPT,
+        "restore the newer files; if they are lost, continue with the present files: " + _ACCEPT,
         _AFTER_REOPENING,
     ),
     "journal_forked": JournalFaultKind(
         "an older copy of the journal was continued, here or at another table",
-        "restore the original files; if they are lost, continue with these: " + _ACCEPT,
+        "restore the original files; if they are lost, continue with the present files: " + _ACCEPT,
         _AFTER_REOPENING,
     ),
     "journal_head_missing": JournalFaultKind(
         "the head file was deleted, or its partition is not mounted",
-        "mount the partition or restore the file; if it is lost, continue without it: " + _ACCEPT,
+        "mount the partition or restore the file; if the file is lost, continue without it: " + _ACCEPT,
         _AFTER_REOPENING,
     ),
     "journal_head_damaged": JournalFaultKind(
         "the storage lost both records in the head file",
-        "restore the file; if it is lost, continue without it: " + _ACCEPT,
+        "restore the file; if the file is lost, continue without it: " + _ACCEPT,
         _AFTER_REOPENING,
     ),
     "journal_head_forged": JournalFaultKind(
         "somebody without the table's key wrote the head file, or the file is older than the key",
-        f"{_KEEP}; restore the original head file; if it is lost, call your contact at the regulator,"
-        f" then {_ACCEPT}",
+        f"{_KEEP}; restore the original head file; if it is lost, call your contact at the regulator, and"
+        f" then run {_ACCEPT}",
         _AFTER_REOPENING,
     ),
     "journal_head_unsigned": JournalFaultKind(
         "a release before 0.2 wrote the head file, or somebody without the table's key did",
-        "if this is not the first start after an upgrade, keep the files and call your contact at the"
-        " regulator; otherwise have a person who knows the table accept it: " + _ACCEPT,
+        "after an upgrade, have a person who knows the table accept the head file once: "
+        + _ACCEPT
+        + "; otherwise keep the files and call your contact at the regulator",
         _AFTER_REOPENING,
     ),
     "journal_old_layout": JournalFaultKind(
         "the first start after an upgrade from 0.1, which signed neither all rows nor the head file",
-        "have a person who knows the table accept its unsigned rows, once: "
-        + _ACCEPT
-        + "; after that the old"
-        " release can't open the journal. If this table's journal was accepted before, an older copy was"
-        " restored: keep the files and call your contact at the regulator",
+        "have a person who knows the table accept the unsigned rows, once: " + _ACCEPT + "; the old release"
+        " can then no longer open the journal. If a person has accepted this table's journal before, an older"
+        " copy was restored; keep the files and call your contact at the regulator",
         _AFTER_REOPENING,
     ),
     "journal_downgraded": JournalFaultKind(
-        "the file's header was changed so that unsigned rows would be accepted",
+        "the file's header was changed to make the controller accept unsigned rows",
         f"{_KEEP}; call your contact at the regulator",
         _AFTER_REOPENING,
     ),
@@ -185,12 +183,13 @@ FAULTS: Mapping[str, JournalFaultKind] = {
     ),
     "journal_disk_full": JournalFaultKind(
         "the data partition is full",
-        "free space on it; old recordings may be deleted, because outcomes have their own evidence",
+        "free space on the partition; you may delete old recordings, because the journal contains the"
+        " evidence of each outcome",
         _AFTER_WRITING,
     ),
     "journal_read_only": JournalFaultKind(
         "the file system was remounted read-only after an error, or by an overlay",
-        "find the reason with `dmesg`, then mount the data partition read-write: mount -o remount,rw",
+        "find the reason with `dmesg`, then mount the data partition with `mount -o remount,rw`",
         _AFTER_WRITING,
     ),
     "journal_io_error": JournalFaultKind(
@@ -203,17 +202,18 @@ FAULTS: Mapping[str, JournalFaultKind] = {
     ),
     CROWDED: JournalFaultKind(
         "acknowledgements or requests arrive faster than the disk writes them",
-        "nothing, because refused ones are counted or sent again; if this continues, find out who sends them",
+        "no action is needed, since refused acknowledgements and requests are counted or sent again; if the"
+        " fault persists, find the sender",
         "as soon as fewer rows wait for the disk",
     ),
     "journal_overflow": JournalFaultKind(
-        "the disk stalled or was full for so long that the queue of waiting rows is full",
-        "fix the disk and restart the controller; unpublished outcomes are lost, published ones are not",
+        "the disk stalled or was full, and the queue of waiting rows filled up",
+        "repair the disk and restart the controller; only unpublished outcomes are lost",
         _AFTER_REOPENING,
     ),
     "journal_wal_grows": JournalFaultKind(
-        "a program keeps the journal open for reading, so that the WAL can't be written back and grows",
-        "end the named process; `tablectl` itself never reads for long",
+        "a program keeps the journal open for reading, and the WAL can't be written back",
+        "end the named process; `tablectl` reads for short periods only",
         "automatically, once the WAL is written back",
     ),
     "journal_stopped": JournalFaultKind(
@@ -225,7 +225,9 @@ FAULTS: Mapping[str, JournalFaultKind] = {
         "the controller is shutting down", "start the controller again", _AFTER_REOPENING
     ),
     "journal_not_flushed": JournalFaultKind(
-        "the disk does not accept the last rows", "fix the disk before the power is cut", _AFTER_WRITING
+        "the disk does not accept the last rows",
+        "repair the disk before switching the power off",
+        _AFTER_WRITING,
     ),
     "journal_out_of_sequence": JournalFaultKind(
         "a bug in the controller: an outcome was skipped or queued twice",
@@ -234,39 +236,39 @@ FAULTS: Mapping[str, JournalFaultKind] = {
     ),
     "journal_taken_away": JournalFaultKind(
         "a person or program deleted, renamed or replaced the file while the controller had it open",
-        "rename the same file back, or copy a deleted file from /proc/PID/fd while the controller still runs,"
+        "rename the original file back, or copy a deleted file from /proc/PID/fd while the controller runs,"
         f" and then restart the controller. If the file is lost: {_ACCEPT}",
-        "automatically, once the opened file is back under its name",
+        "automatically, once the original file has its name again",
     ),
     "journal_teller_failed": JournalFaultKind(
-        "a bug in a part of the controller that listens for durable rows",
-        f"{_REPORT}; the rows are safe",
+        "a bug in a part of the controller that is notified of durable rows",
+        f"{_REPORT}; no rows are lost",
         "once the next row is reported",
     ),
     "journal_no_such_outcome": JournalFaultKind(
-        "a mistyped id, the id of another table's outcome, or an outcome whose contents were pruned",
+        "the id is mistyped or another table's, or the outcome's contents were pruned",
         "copy the id from the published outcome; the contents of a pruned outcome can't be restored",
         "immediately",
     ),
     "journal_ack_unknown": JournalFaultKind(
-        "an older copy of this journal was restored, or the engine answers the wrong table",
-        "`tablectl journal verify` shows whether an older journal was restored; otherwise check that the"
-        " engine's answers go to the right table",
+        "an older copy of this journal was restored, or the engine's answers go to a different table",
+        "find out with `tablectl journal verify` whether an older journal was restored; if not, check that"
+        " the engine's answers go to the correct table",
         "at the next acknowledgement that matches",
     ),
     "journal_ack_differs": JournalFaultKind(
         "the settlement engine received a different outcome with this id, from a forged message or a restored"
         " journal",
-        "compare the chain hash in `tablectl recall` with the engine's, and find out who sent the other"
+        "compare the chain hash in `tablectl recall` with the engine's, and find the sender of the other"
         " outcome",
         "at the next acknowledgement that matches",
     ),
 }
-"""Every fault of the journal by its code."""
+"""The catalogue entry of each fault, by code."""
 
 
 class JournalFault(Exception):
-    """A fault of the journal: its code and place, what was found, what was expected, and what to do."""
+    """A fault of the journal. The message says what was found and expected, and what to do next."""
 
     def __init__(self, code: str, where: object, found: str, expected: str) -> None:
         self.code = code
@@ -279,25 +281,25 @@ class JournalFault(Exception):
 
 DESCRIPTIONS: Mapping[str, str] = {
     "journal_absent": "the journal's file is missing",
-    "journal_ack_differs": "settlement acknowledged an outcome with a chain hash that is not this journal's",
+    "journal_ack_differs": "settlement acknowledged an outcome with a different chain hash",
     "journal_ack_unknown": "settlement acknowledged an outcome that is not in this journal",
-    "journal_bad_signature": "a row's signature is not that of the table's key",
+    "journal_bad_signature": "a row is not signed by the table's key",
     "journal_closed": "the journal is closed and accepts no rows",
-    "journal_crowded": "a request or acknowledgement was refused: too many rows still wait for the disk",
+    "journal_crowded": "a request or acknowledgement was refused because too many rows wait for the disk",
     "journal_cut_short": "the journal ends before the last row that the head file records",
     "journal_damaged": "the journal's database is damaged",
-    "journal_disk_full": "the disk has no room for the next row",
+    "journal_disk_full": "the disk has no space for the next row",
     "journal_downgraded": "the journal's header allows unsigned rows, but a signed checkpoint does not",
     "journal_empty": "the journal's file contains no rows",
     "journal_end_unsigned": "the journal's last rows are not signed by the table's key",
-    "journal_forked": "the journal's row at the number in the head file is not the row recorded there",
+    "journal_forked": "a row of the journal differs from the row recorded in the head file",
     "journal_head_damaged": "the head file can't be read",
     "journal_head_forged": "the head file is not signed by the table's key",
     "journal_head_missing": "the journal has rows, but its head file is missing",
     "journal_head_unsigned": "the head file has no signature",
     "journal_in_use": "another process has the journal open",
     "journal_io_error": "the disk failed to read or write the journal",
-    "journal_key_differs": "the key supplied is not the one that signs this journal",
+    "journal_key_differs": "the journal is signed with a different key",
     "journal_key_exposed": "users other than the service's user can read the key file",
     "journal_key_missing": "the journal's key is missing",
     "journal_key_unreadable": "the key file does not contain a usable key",
@@ -310,39 +312,39 @@ DESCRIPTIONS: Mapping[str, str] = {
     "journal_other_table": "the journal belongs to another table",
     "journal_out_of_sequence": "an outcome's number does not follow the last one",
     "journal_outbox_differs": "the outbox does not match the unacknowledged outcomes in the journal",
-    "journal_overflow": "too many rows wait for the disk, so no more are accepted",
+    "journal_overflow": "too many rows wait for the disk, and no further rows are accepted",
     "journal_pragma_refused": "the file system does not support SQLite's safe write mode",
     "journal_read_only": "the journal's disk can't be written to",
-    "journal_restored": "the journal is older than its head file: published rows are missing",
+    "journal_restored": "the journal is older than its head file, and published rows are missing",
     "journal_row_changed": "a row's contents do not match its digest",
-    "journal_row_missing": "a row or an outcome is missing: the numbers around it are not consecutive",
-    "journal_row_moved": "a row's hash does not continue the chain from the row before",
+    "journal_row_missing": "the numbers of rows or outcomes are not consecutive",
+    "journal_row_moved": "a row's hash does not continue the chain",
     "journal_schema_changed": "the file's tables, indexes or triggers are not those of a journal",
     "journal_sqlite_too_old": "the installed SQLite library can lose commits",
     "journal_stopped": "the journal's thread has stopped",
-    "journal_taken_away": "one of the journal's files is no longer the one that the controller opened",
-    "journal_teller_failed": "rows are on disk, but not every listener was notified",
-    "journal_wal_grows": "the journal's WAL grows because it can't be written back",
+    "journal_taken_away": "one of the journal's files was deleted, renamed or replaced",
+    "journal_teller_failed": "rows are on the disk, but a part of the controller was not notified",
+    "journal_wal_grows": "the journal's WAL keeps growing because it can't be written back",
     "journal_write_failed": "the journal's file can't be written to",
 }
-"""A description of each fault by its code."""
+"""A description of each fault, by code."""
 
 
 Alarm = Callable[[JournalFault | None], None]
-"""Called with each fault as it begins, and with None when no fault is left. It must return immediately."""
+"""Called with each fault that begins, and with None when the last fault is over. Must return immediately."""
 
 
 ACKNOWLEDGEMENTS = "ack"
-"""The duty of matching acknowledgements. Its faults are caused by the sender; the journal itself is sound."""
+"""The duty of matching acknowledgements. The sender causes its faults; the journal itself is intact."""
 WAL = "wal"
-"""The duty of writing the WAL back. A reader that prevents it is a fault, but rows are still written."""
+"""The duty of writing the WAL back. During a fault of this duty, rows are still written."""
 
 
 class Alarms:
     """The active faults of the writer's duties, such as writing rows or the head file."""
 
     def __init__(self, alarm: Alarm) -> None:
-        """Start without faults; `alarm` is called as they begin and end."""
+        """Start without faults; `alarm` is called when faults begin and when all are over."""
         self._alarm = alarm
         self._active: dict[str, JournalFault] = {}
         self._lock = Lock()

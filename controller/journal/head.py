@@ -1,9 +1,9 @@
-"""The head file: it records the journal's last row on another medium, so that an older copy is detected.
+"""The head file. It records the journal's last row on another medium, and reveals an old copy of the journal.
 
-Two slots, each in its own sector, are written alternately, so that a torn write can't damage both records.
-The file is written after the commit: it may be behind the journal but never ahead of it. Each record is
-signed with the table's key, so nobody else can write one for a truncated journal. An old record that is
-restored together with the journal of that time is not detected.
+The file has two slots in separate sectors, which are written alternately. A torn write can therefore damage
+only one record. The file is written after the commit; it may be behind the journal but never ahead of it.
+Each record is signed with the table's key. An old record restored together with the journal of its time is
+not detected.
 """
 
 import os
@@ -24,13 +24,13 @@ from controller.journal.verify import Keyring
 
 SECTOR = 4096
 RECORD = 512
-"""The size of a record in bytes. A disk writes this much completely or not at all."""
+"""The size of a record in bytes. A disk writes 512 bytes completely or not at all."""
 SLOTS = 2
 _DIGEST = 64
 
 
 class JournalLocation(NamedTuple):
-    """The paths of a journal's database and of its head file, which should be on another medium."""
+    """The paths of a journal's database and its head file. They should be on different media."""
 
     journal: Path
     head: Path
@@ -45,7 +45,7 @@ class Head(msgspec.Struct, frozen=True, kw_only=True):
     seq: int
     session: int
     signature: str = ""
-    """The signature (hex) of the other fields; empty in a record written by a release before 0.2."""
+    """The signature (hex) of the other fields; empty in a record from a release before 0.2."""
 
 
 _decode_head = msgspec.json.Decoder(Head).decode
@@ -55,7 +55,7 @@ class HeadFile:
     """The head file, open for writing."""
 
     def __init__(self, path: Path, table: str, key: Key) -> None:
-        """Open the file, creating it if it is missing; raises JournalFault if that fails."""
+        """Open the file, or create it if it is missing. Raises JournalFault."""
         self.path = path
         self.table = table
         self._key = key
@@ -68,7 +68,7 @@ class HeadFile:
         self._dirty = False
 
     def write(self, head: Head) -> None:
-        """Sign and write a record; it is on the disk only after the next `sync`."""
+        """Sign and write a record. `sync` brings it to the disk."""
         signature = self._key.sign_head(_unsigned(head)).hex()
         text = msgspec.json.encode(msgspec.structs.replace(head, signature=signature))
         record = sha256(text).hexdigest().encode() + text
@@ -78,22 +78,22 @@ class HeadFile:
         self._dirty = True
 
     def sync(self) -> None:
-        """Wait until the last record is on the disk."""
+        """Wait for the last record to reach the disk."""
         if self._dirty:
             self.flush()
             self._dirty = False
 
     def write_both(self, head: Head) -> None:
-        """Write the record to both slots, one after the other, and sync each.
+        """Write and sync the record in one slot and then in the other.
 
-        This leaves no older record with which the last commit could be removed undetected.
+        An older record would allow the last commit to be removed undetected.
         """
         for _ in range(SLOTS):
             self.write(head)
             self.sync()
 
     def begin(self, head: Head) -> None:
-        """Write the record to both slots of a new file, so that later writes never extend the file."""
+        """Write the record to both slots of a new file. Later writes then do not extend the file."""
         for _ in range(SLOTS):
             self.write(head)
         self.sync()
@@ -108,15 +108,14 @@ class HeadFile:
         os.pwrite(self._descriptor, data, offset)
 
     def flush(self) -> None:
-        """Sync the file's data to the disk."""
+        """Wait for the file's data to reach the disk."""
         os.fdatasync(self._descriptor)
 
 
 def read_head(path: Path) -> Head | None:
-    """Return the newer of the two records; None if there is no file or it is empty.
+    """Return the newer of the two records; None if the file is missing or empty.
 
-    Raises:
-        JournalFault: both records are damaged, or the file can't be read.
+    Raises JournalFault if both records are damaged or the file can't be read.
     """
     try:
         data = path.read_bytes()
@@ -133,7 +132,7 @@ def read_head(path: Path) -> Head | None:
 
 
 def signed_by(head: Head, key: PublicKey) -> bool:
-    """Return whether this key signed the record; False for a malformed signature."""
+    """Return whether this key signed the record."""
     try:
         signature = bytes.fromhex(head.signature)
     except ValueError:
@@ -162,9 +161,9 @@ def _record(data: bytes, slot: int) -> Head | None:
 
 
 def check_journal_exists(place: JournalLocation, head: Head | None) -> None:
-    """Check, without creating any file, that there is a journal if its head file records rows.
+    """Check that the journal exists if its head file records rows. This creates no files.
 
-    Raises JournalFault if there is none, it is empty, or it can't be read.
+    Raises JournalFault if the journal is missing, empty or can't be read.
     """
     if head is None or not head.n:
         return
@@ -184,12 +183,12 @@ def check_head(
     table: str,
     keys: Keyring,
 ) -> None:
-    """Compare a journal that ends at row `last_n` with its head record, which was read before the rows.
+    """Compare a journal that ends at row `last_n` with its head record. Read the record before the rows.
 
-    The record must be signed by the key in force for the row after the recorded one.
+    The key that signs the row after the recorded one must have signed the record.
 
-    Raises JournalFault if there is no record, if it is another table's, unsigned or signed by another key, or
-    if the row that it records is missing or different.
+    Raises JournalFault if the record is missing, another table's, unsigned or signed by another key, or if
+    the recorded row is missing or different.
     """
     if head is None:
         if last_n:

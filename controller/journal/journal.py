@@ -1,4 +1,4 @@
-"""The journal as the daemon uses it: it queues entries, and reports when they are durable."""
+"""The journal's interface for the controller: it queues entries, and reports when they are durable."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
@@ -31,7 +31,7 @@ from controller.model.outcomes import AttemptKind, Outcome
 
 
 class Journal:
-    """A table's journal, open for writing in its own thread; opened with `Journal.open`."""
+    """A table's journal, open for writing. Use `Journal.open` to create one."""
 
     def __init__(
         self,
@@ -64,16 +64,21 @@ class Journal:
         accept: Acceptance | None = None,
         progress: Progress | None = None,
     ) -> Self:
-        """Lock the journal, open it, verify it from the last checkpoint, and start the writer.
+        """Lock and open the journal, verify it from the last checkpoint, and start the writer.
 
-        The journal is created if it is new. `on_durable` is called in the writer's thread for each ticket
-        that becomes durable. `alarm` is called for each fault as it begins, and with None when the last one
-        is over. Both must return immediately. `vfs` names SQLite's file system layer. With `accept`, a
-        journal with a fault in `ACCEPTABLE` is continued, and the acceptance is journaled. `progress` is
-        called with the number of rows verified; after an upgrade, verifying all rows can take minutes.
+        A missing journal is created.
+
+        Args:
+            on_durable: called in the writer's thread with each ticket that becomes durable; must not block.
+            alarm: called with each fault that begins, and with None when the last one is over; must not
+                block.
+            vfs: the name of SQLite's file system layer.
+            accept: a person's decision to continue a journal with a fault in `ACCEPTABLE`; it is journaled.
+            progress: called with the number of rows verified. After an upgrade all rows are verified, which
+                can take minutes.
 
         Raises:
-            JournalFault: any fault that forbids publishing results.
+            JournalFault: a fault with which no results may be published.
         """
         opened = open_journal(place, key, table, now=wall(), vfs=vfs, accept=accept, progress=progress)
         recovered = recovered_from(opened.totals, opened.last_n, opened.last_link)._replace(
@@ -98,10 +103,10 @@ class Journal:
     ) -> None:
         self.close()
 
-    # --- queueing: never waits for the disk, and raises JournalFault if no more entries are accepted ---
+    # --- queueing: these methods never wait for the disk, and raise JournalFault if the queue is full ---
 
     def start(self, identity: Identity) -> Ticket:
-        """Queue the row that begins a session; it must be the first entry after opening."""
+        """Queue the row that begins a session. It must be the first entry after opening."""
         row = event_draft(SESSION_STARTED, identity, self._wall())
 
         def draft(drafter: Drafter) -> list[Draft]:
@@ -128,7 +133,7 @@ class Journal:
         return ticket
 
     def attempt_begun(self, attempt: AttemptKind, number: int, t: int) -> Ticket:
-        """Record that an attempt began without an effect so far; after a restart, it counts as cut off."""
+        """Queue the beginning of an attempt without an effect. A restart reports this attempt as cut off."""
         wall = self._wall()
         return self._writer.put(Entry(draft=lambda drafter: drafter.begin_attempt(attempt, number, t, wall)))
 
@@ -136,27 +141,27 @@ class Journal:
         """Queue an event that is not an outcome, such as a change of the clock or the use of a console.
 
         Use `outside` for events that an outside party can cause without limit. Part of the queue is reserved
-        for play, and such an event raises `journal_crowded` when the rest of the queue is full.
+        for play; an outside event raises `journal_crowded` if the rest of the queue is full.
         """
         draft = event_draft(name, data, self._wall())
         return self._writer.put(Entry(draft=lambda _: [draft], outside=outside))
 
     def acknowledge(self, outcome_id: str, chain: str, by: str, proof: AckProof | None = None) -> Ticket:
-        """Remove an outcome from the outbox, since settlement acknowledged its id and chain hash.
+        """Remove an outcome from the outbox after settlement has acknowledged its id and chain hash.
 
-        `proof` is the acknowledgement as the engine signed it, and is kept in the row. If the queue has no
-        space for it (`journal_crowded`), the outcome will be published and acknowledged again.
+        The row contains `proof`, the acknowledgement signed by the engine. If this raises `journal_crowded`,
+        the outcome will be published and acknowledged again.
         """
         return self._writer.put(Entry(ack=Ack(id=outcome_id, chain=chain, by=by, proof=proof), outside=True))
 
     def prune(
         self, *, evidence_before_us: int, bodies_before_us: int, by: str, who: str | None = None
     ) -> Ticket:
-        """Prune evidence and the bodies of outcomes older than these wall times; the chain still verifies.
+        """Prune evidence and the bodies of outcomes older than these wall times.
 
-        Outcomes not yet acknowledged, and rows since the last checkpoint, are kept. Rows are pruned in small
-        batches while nothing else is queued, and the ticket is durable once all are pruned. Rows that are
-        left when the journal is closed are pruned by the next call.
+        Unacknowledged outcomes and the rows since the last checkpoint are kept. The writer prunes small
+        batches while nothing else is queued. The ticket becomes durable when all rows are pruned. If the
+        journal is closed earlier, the next call prunes the remaining rows.
         """
         with Reader(self.place.journal) as reader:
             limit = reader.prunable_below()
@@ -173,16 +178,16 @@ class Journal:
 
     @property
     def fault(self) -> JournalFault | None:
-        """The active fault, or None. The table stays locked while there is one."""
+        """The active fault, or None. An active fault locks the table."""
         return self._writer.fault
 
     @property
     def waiting(self) -> int:
-        """The number of entries waiting for the disk; if it does not fall, the disk has stalled."""
+        """The number of entries waiting for the disk."""
         return self._writer.waiting
 
     def close(self, timeout_s: float = 20.0) -> None:
-        """Write all queued entries and a last checkpoint; raises JournalFault if the disk refuses them."""
+        """Write all queued entries and a last checkpoint. Raises JournalFault if the disk refuses them."""
         try:
             self._writer.close(timeout_s)
         finally:

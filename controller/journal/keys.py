@@ -1,4 +1,4 @@
-"""The table's Ed25519 signing key, in a file that only its owner can read or in a systemd credential."""
+"""Ed25519 signing keys, in files that only their owner can read or in systemd credentials."""
 
 import errno
 import fcntl
@@ -23,10 +23,10 @@ from cryptography.hazmat.primitives.serialization import (
 from controller.journal.faults import JournalFault
 
 CREDENTIAL = "table-key"
-"""The name of the credential in the unit: LoadCredentialEncrypted=table-key:/etc/table/key.cred."""
+"""The name of the systemd credential: LoadCredentialEncrypted=table-key:/etc/table/key.cred."""
 MAX_KEY_BYTES = 10_000
 KeyKind = Literal["table", "engine", "console", "release"]
-"""Who uses a key. The first line of a key file names the kind, before the PEM; PEM readers skip that line."""
+"""The user of a key. The line before the PEM in a key file names the kind; PEM readers skip this line."""
 _KEY_OF: Mapping[KeyKind, str] = {
     "table": "a table's key",
     "engine": "a settlement engine's key",
@@ -44,27 +44,27 @@ _HISTORY = b"table-key history\0"
 
 
 class PublicKey:
-    """A public key, which verifies signatures."""
+    """A public key."""
 
     def __init__(self, raw: bytes) -> None:
-        """Create the key from the 32 bytes of an Ed25519 public key."""
+        """Use the 32 bytes of an Ed25519 public key. Raises ValueError for other lengths."""
         self.raw = raw
         self._key = Ed25519PublicKey.from_public_bytes(raw)
 
     def verify(self, link: bytes, signature: bytes) -> bool:
-        """Return whether this is the key's signature of a row's link."""
+        """Return whether this key made the signature of a row's link."""
         return self._verifies(signature, _ROW + link)
 
     def verify_head(self, record: bytes, signature: bytes) -> bool:
-        """Return whether this is the key's signature of a head record."""
+        """Return whether this key made the signature of a head record."""
         return self._verifies(signature, _HEAD + record)
 
     def verify_handover(self, old: bytes, signature: bytes) -> bool:
-        """Return whether this key signed the statement that it replaces the old public key (32 bytes)."""
+        """Return whether this key signed the statement that it replaces the `old` public key (32 bytes)."""
         return self._verifies(signature, _HANDOVER + old)
 
     def verify_history(self, step: bytes, signature: bytes) -> bool:
-        """Return whether this is the key's signature of a step of its history."""
+        """Return whether this key made the signature of a step of its history."""
         return self._verifies(signature, _HISTORY + step)
 
     def _verifies(self, signature: bytes, message: bytes) -> bool:
@@ -76,38 +76,38 @@ class PublicKey:
 
 
 class Key:
-    """The table's private key."""
+    """A private key."""
 
     def __init__(self, private: Ed25519PrivateKey) -> None:
         self._private = private
         self.public = PublicKey(private.public_key().public_bytes(Encoding.Raw, PublicFormat.Raw))
 
     def sign(self, link: bytes) -> bytes:
-        """Return the signature (64 bytes) of a row's link. It covers the row and all rows before it."""
+        """Sign a row's link; return the 64 bytes of the signature. It covers the row and all earlier rows."""
         return self._private.sign(_ROW + link)
 
     def sign_handover(self, old: bytes) -> bytes:
-        """Return the signature (64 bytes) of the statement that this key replaces the old public key."""
+        """Sign the statement that this key replaces the `old` public key."""
         return self._private.sign(_HANDOVER + old)
 
     def sign_history(self, step: bytes) -> bytes:
-        """Return the signature (64 bytes) of a step of this key's history."""
+        """Sign a step of this key's history."""
         return self._private.sign(_HISTORY + step)
 
     def sign_head(self, record: bytes) -> bytes:
-        """Return the signature (64 bytes) of a head record."""
+        """Sign a head record."""
         return self._private.sign(_HEAD + record)
 
 
 def new_pem(kind: KeyKind = "table") -> bytes:
-    """Return the contents of a key file with a new key."""
+    """Generate a key; return the contents of its key file."""
     private = Ed25519PrivateKey.generate()
     pem = private.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
     return f"{kind} key of the table controller\n".encode() + pem
 
 
 def key_kind(pem: bytes) -> KeyKind:
-    """Return the kind of key in a key file; without a label, as in release 0.1.0, it is a table's key."""
+    """Return the kind of the key in a key file. Files without a label, from release 0.1.0, are of tables."""
     label = _LABEL.match(pem)
     found = b"table" if label is None else label[1]
     kinds: dict[bytes, KeyKind] = {
@@ -119,17 +119,17 @@ def key_kind(pem: bytes) -> KeyKind:
 
 
 def new_key(path: Path, kind: KeyKind = "table") -> PublicKey:
-    """Create a key in a new file that only its owner can read; raises FileExistsError if the file exists."""
+    """Create a key in a new file that only its owner can read. Raises FileExistsError if the file exists."""
     write_key(path, new_pem(kind))
     return load_key(path, kind).public
 
 
 def write_key(path: Path, pem: bytes, *, like: os.stat_result | None = None) -> None:
-    """Write a key to a new file that only its owner can read; raises FileExistsError if the file exists.
+    """Write a key to a new file that only its owner can read. Raises FileExistsError if the file exists.
 
-    If the disk is full, the incomplete file is removed. If root writes the file, it belongs to the owner of
-    its folder, which is the service's user. If `like` is the status of the replaced key's file, the new file
-    has the same owner, and the same group may read it.
+    No incomplete file remains after an error. If root writes the file, the file belongs to the owner of its
+    folder, which is the service's user. `like` is the status of the replaced key's file, whose owner and
+    group permission the new file keeps.
     """
     folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
     try:
@@ -146,7 +146,7 @@ def write_key(path: Path, pem: bytes, *, like: os.stat_result | None = None) -> 
                 file.flush()
                 os.fsync(descriptor)
                 if not has_name:
-                    # With `dst_dir_fd`, Python uses linkat, the only call that follows the link in /proc.
+                    # With `dst_dir_fd`, Python calls linkat, which alone follows the link in /proc.
                     unnamed = f"/proc/self/fd/{descriptor}"
                     os.link(unnamed, path.name, dst_dir_fd=folder, follow_symlinks=True)
         except OSError:
@@ -159,7 +159,7 @@ def write_key(path: Path, pem: bytes, *, like: os.stat_result | None = None) -> 
 
 
 def _new_file(path: Path) -> tuple[int, bool]:
-    """Open a new file, and return whether it already has its name; otherwise it is deleted when closed."""
+    """Open a new file; return its descriptor and whether it has a name. Without a name, it is temporary."""
     if os.path.lexists(path):
         raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(path))
     try:
@@ -170,7 +170,7 @@ def _new_file(path: Path) -> tuple[int, bool]:
 
 @contextmanager
 def locked_folder(folder: Path) -> Iterator[None]:
-    """Lock a folder's keys against other commands; raises BlockingIOError if another one has the lock."""
+    """Lock a folder's keys against other commands. Raises BlockingIOError if another command has the lock."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -180,9 +180,9 @@ def locked_folder(folder: Path) -> Iterator[None]:
 
 
 def load_key(path: Path, kind: KeyKind = "table", *, by_acl: bool = False) -> Key:
-    """Return the key in a file; raises JournalFault if it is missing, readable by others, or of another kind.
+    """Load a key. Raises JournalFault if the file is missing, readable by others, or has another kind of key.
 
-    `by_acl` tells whether it is a systemd credential, to which an ACL grants the service's user access.
+    Set `by_acl` for a systemd credential, to which an ACL grants the service's user access.
     """
     if by_acl:
         return _load(path, kind, _OTHERS, "a credential that others can't read")
@@ -190,10 +190,10 @@ def load_key(path: Path, kind: KeyKind = "table", *, by_acl: bool = False) -> Ke
 
 
 def service_key(environ: Mapping[str, str], path: Path) -> Key:
-    """Return the key from `$CREDENTIALS_DIRECTORY` if systemd provides one there, otherwise from this file.
+    """Load the table's key from `$CREDENTIALS_DIRECTORY` if systemd provides it there, otherwise from `path`.
 
-    systemd grants the service's user access by an ACL, which appears as a group's read permission; no other
-    user can enter the directory.
+    systemd grants the service's user access with an ACL, which appears as a read permission of the group. No
+    other user can enter the directory.
     """
     directory = environ.get("CREDENTIALS_DIRECTORY")
     if directory is None or not (Path(directory) / CREDENTIAL).exists():
@@ -202,7 +202,7 @@ def service_key(environ: Mapping[str, str], path: Path) -> Key:
 
 
 def read_key(pem: bytes, kind: KeyKind, path: Path) -> Key:
-    """Return the key in a key file's contents; raises JournalFault if it is not a key of this kind."""
+    """Decode the contents of a key file. Raises JournalFault if it has no key of this kind."""
     try:
         private = load_pem_private_key(pem, None)
     except (ValueError, TypeError, UnsupportedAlgorithm) as error:
@@ -229,7 +229,7 @@ def _load(path: Path, kind: KeyKind, forbidden: int, expected: str) -> Key:
                 "journal_key_unreadable", path, "a path that is not a regular file", "a key file"
             )
         if mode & forbidden:
-            found = f"mode {stat.S_IMODE(mode):04o}, which lets others read the key"
+            found = f"mode {stat.S_IMODE(mode):04o}, with which others can read the key"
             raise JournalFault("journal_key_exposed", path, found, expected)
         pem = os.read(descriptor, MAX_KEY_BYTES)
     finally:
@@ -240,5 +240,5 @@ def _load(path: Path, kind: KeyKind, forbidden: int, expected: str) -> Key:
 if __name__ == "__main__":
     import sys
 
-    # Used when a key is sealed: the unencrypted key exists only in the pipe.
+    # systemd/install.sh pipes the key to systemd-creds. The unencrypted key never reaches the disk.
     sys.stdout.buffer.write(new_pem())

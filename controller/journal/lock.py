@@ -1,4 +1,4 @@
-"""The processes that have a journal open: the controller that holds its lock, and its readers."""
+"""A journal's lock, its readers, and helpers for files."""
 
 import errno
 import fcntl
@@ -11,10 +11,10 @@ from controller.journal.faults import JournalFault
 
 
 class Lock:
-    """A journal's lock, held from construction until its release or the end of the process."""
+    """A journal's lock, held from construction to release or the end of the process."""
 
     def __init__(self, journal: Path) -> None:
-        """Acquire the lock; raises JournalFault with the holder's process id if another process has it."""
+        """Acquire the lock. If another process has it, raises JournalFault with that process's id."""
         self.path = lock_path(journal)
         try:
             self._descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600)
@@ -27,7 +27,7 @@ class Lock:
             os.close(self._descriptor)
             found = f"the lock held by process {holder}"
             raise JournalFault("journal_in_use", self.path, found, "no other controller") from error
-        # The process id is only for messages: on a full disk the lock is valid without it.
+        # The process id is only used in messages. On a full disk the lock works without it.
         with suppress(OSError):
             written = os.pwrite(self._descriptor, f"{os.getpid()}\n".encode(), 0)
             os.ftruncate(self._descriptor, written)
@@ -38,7 +38,7 @@ class Lock:
 
 
 def find_lock_holder(journal: Path) -> str | None:
-    """Return the process id of the controller that holds this journal's lock; None if no process does."""
+    """Return the process id of the controller that holds a journal's lock; None if the lock is free."""
     try:
         descriptor = os.open(lock_path(journal), os.O_RDONLY)
     except OSError:
@@ -62,13 +62,13 @@ def _pid_in(descriptor: int) -> str:
 
 
 def os_fault(error: OSError, where: Path, expected: str) -> JournalFault:
-    """Return the journal fault for an error of the operating system."""
+    """Convert an error of the operating system to a journal fault."""
     code = _BY_ERRNO.get(error.errno or 0, "journal_io_error")
     return JournalFault(code, where, error.strerror or str(error), expected)
 
 
 def sync_directory(directory: Path) -> None:
-    """Sync a directory, so that the names of new files reach the disk."""
+    """Sync a directory, which brings the names of new files to the disk."""
     descriptor = os.open(directory, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -86,27 +86,27 @@ _BY_ERRNO = {
 
 
 READ_LOCKS = range(123, 128)
-"""The bytes of a `-shm` file that readers lock (sqlite.org/walformat.html, WAL_READ_LOCK(0) to (4))."""
+"""The bytes of a `-shm` file that readers lock: WAL_READ_LOCK(0) to (4) in sqlite.org/walformat.html."""
 PROC_LOCKS = Path("/proc/locks")
 
 
 def list_readers(journal: Path) -> list[str]:
     """Return the processes that read this journal, each as `PROGRAM (process N)`; empty if unknown.
 
-    The controller's own process is included, because a reader that it never closed would be a bug.
+    The list includes the controller itself, which would have a bug if it did not close a reader.
     """
     try:
         shared = journal.with_name(journal.name + "-shm").stat()
         listed = PROC_LOCKS.read_text(encoding="ascii")
     except OSError:
         return []
-    # The device in hexadecimal, the inode in decimal (proc_locks(5)).
+    # proc_locks(5): the device is in hexadecimal, the inode in decimal.
     file = f"{os.major(shared.st_dev):02x}:{os.minor(shared.st_dev):02x}:{shared.st_ino}"
     return [_describe_process(process) for process in sorted(set(_reader_processes(listed, file)))]
 
 
 def _reader_processes(listed: str, file: str) -> Iterator[int]:
-    """Yield the processes with a reader's lock, such as `1: POSIX ADVISORY READ 4711 fe:01:1234 123 123`."""
+    """Yield the ids of readers, from lines such as `1: POSIX ADVISORY READ 4711 fe:01:1234 123 123`."""
     for line in listed.splitlines():
         fields = line.split()
         if len(fields) != 8 or fields[1] != "POSIX" or fields[5] != file:

@@ -1,7 +1,8 @@
-"""Opening a journal for writing: lock it, verify it from its last checkpoint, compare it with its head file.
+"""Opening a journal for writing: locking, verification from the last checkpoint, comparison with the head
+file.
 
-The rows then determine the state from which the table continues, no matter how it stopped. Keys are also
-replaced here: a row records the replacement, and the new key signs from the next row on.
+The journal's rows determine the state from which the table continues. The module also replaces keys: a row
+records the replacement, and the new key signs the rows from the next one on.
 """
 
 from collections.abc import Iterator
@@ -55,9 +56,9 @@ from controller.model.outcomes import ATTEMPT_KINDS, AttemptKind
 class Recovered(NamedTuple):
     """The state from which the next session continues.
 
-    `session` is the number of that session. `state` and `first` are those after the last row. `in_flight` are
-    the attempts that were cut off; an attempt without an outcome is not counted in `first`. `faults` are the
-    faults whose end is not recorded. `verified_from` is the first row that was verified; its link covers
+    `session` is the number of the next session. `state` and `first` are those after the last row. `in_flight`
+    are the attempts that were cut off; `first` does not count an attempt without an outcome. `faults` are the
+    faults whose end is not recorded. `verified_from` is the first row that was verified; its link covers the
     earlier rows.
     """
 
@@ -72,15 +73,14 @@ class Recovered(NamedTuple):
 
 
 MIN_VERIFIED_ROWS = 5000
-"""Minimum number of rows at the end that a start verifies: hours of play, in a fraction of a second."""
+"""Minimum number of rows verified at a start. They cover hours of play and take a fraction of a second."""
 
 
 def recover(place: JournalLocation, key: PublicKey, table: str) -> Recovered:
-    """Verify from the last checkpoint without writing, and return the state from which a session continues.
+    """Verify a journal from the last checkpoint without writing; return the state from which to continue.
 
-    Raises:
-        JournalFault: the journal is absent, another table's, damaged, changed, older than its head file, or
-        in a layout that a person must accept.
+    Raises JournalFault if the journal is missing, another table's, damaged, changed, or older than its head
+    file.
     """
     connection = open_reader(place.journal)
     try:
@@ -95,7 +95,7 @@ def recover(place: JournalLocation, key: PublicKey, table: str) -> Recovered:
 def walk_from_checkpoint(
     connection: apsw.Connection, path: Path, key: PublicKey, table: str, progress: Progress | None = None
 ) -> Walk:
-    """Check the journal's table and key, and verify at least the rows since its last checkpoint."""
+    """Check the journal's table and key, and verify the rows since its last checkpoint."""
     origin = read_origin(connection, path)
     if origin is not None and origin.table != table:
         found, expected = f"the journal of table {origin.table}", f"that of table {table}"
@@ -110,7 +110,7 @@ def walk_from_checkpoint(
 
 
 def recovered_from(totals: Totals, last_n: int, last_link: bytes) -> Recovered:
-    """Return the state from which a session continues."""
+    """Return the state from which the next session continues."""
     first = totals.first if not totals.seq else msgspec.structs.replace(totals.first, seq=totals.seq + 1)
     attempts = [(kind, totals.attempts[kind]) for kind in ATTEMPT_KINDS if kind in totals.attempts]
     return Recovered(
@@ -141,12 +141,12 @@ ACCEPTABLE = frozenset(
         "journal_old_layout",
     }
 )
-"""The codes of faults that a named person may accept: the rows present are sound, but some may be missing."""
+"""The codes of faults that a named person may accept. The rows present are valid, but some may be missing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Acceptance:
-    """A person's decision, with its reason, to continue with a journal despite a fault in `ACCEPTABLE`."""
+    """A person's decision, with a reason, to continue a journal with a fault in `ACCEPTABLE`."""
 
     by: str
     who: str
@@ -154,7 +154,7 @@ class Acceptance:
 
 
 class Opened(NamedTuple):
-    """An open journal: its connection, its totals, and the end of its chain."""
+    """A journal open for writing: its connection, its totals, and the end of its chain."""
 
     connection: apsw.Connection
     head: HeadFile
@@ -163,7 +163,7 @@ class Opened(NamedTuple):
     last_link: bytes
     verified_from: int
     release: ExitStack
-    """Releases the lock and the head file; the writer closes the connection."""
+    """Releases the lock and the head file. The writer closes the connection."""
 
 
 def open_journal(
@@ -176,12 +176,12 @@ def open_journal(
     accept: Acceptance | None,
     progress: Progress | None = None,
 ) -> Opened:
-    """Open the journal, or create it if neither it nor its head file exists.
+    """Open the journal, or create it if neither the journal nor its head file exists.
 
     `progress` is called with the number of rows verified.
 
     Raises:
-        JournalFault: a fault with which no result may be published, unless `accept` covers it.
+        JournalFault: a fault with which no results may be published, and which `accept` does not cover.
     """
     with ExitStack() as stack:
         lock = Lock(place.journal)
@@ -231,7 +231,7 @@ class _End(NamedTuple):
 def _faults_at_the_end(
     connection: apsw.Connection, walk: Walk, place: JournalLocation, head: Head | None
 ) -> Iterator[JournalFault]:
-    """Yield the faults at a journal's end: missing signatures or rows. A person may accept them."""
+    """Yield the faults at a journal's end: unsigned rows, missing rows, or a fault of the head file."""
     if walk.layout < ALL_SIGNED and walk.n:
         unsigned = walk.n - walk.authenticated_n
         found = f"layout {walk.layout}, with the last {unsigned} of its {walk.n} rows unsigned"
@@ -252,7 +252,7 @@ def _migrate(connection: apsw.Connection, place: JournalLocation) -> None:
 
 
 class _Acceptances:
-    """Keeps the first fault that a person accepted, and raises any that was not or may not be accepted."""
+    """Keeps the first fault that a person accepted, and raises faults that nobody accepted or may accept."""
 
     def __init__(self, accept: Acceptance | None) -> None:
         self.accept = accept
@@ -276,7 +276,7 @@ def _build_acceptance(acceptances: _Acceptances, totals: Totals, head: Head | No
     assert acceptances.fault is not None
     assert acceptances.accept is not None
     if acceptances.fault.code == "journal_head_forged":
-        head = None  # its numbers do not belong to this journal
+        head = None  # A forged head's numbers do not belong to this journal.
     return AcceptedJournal(
         code=acceptances.fault.code,
         seq=max(totals.seq, head.seq if head else 0),
@@ -291,14 +291,14 @@ def _write_acceptance(
     connection: apsw.Connection, key: Key, walk: Walk, accepted: AcceptedJournal, now: WallTime
 ) -> _End:
     rows: list[Row] = seal([event_draft(ACCEPTED, accepted, now)], walk.n, walk.link, key)
-    # Row and layout in one commit: after a power cut between them, the journal would need accepting again.
+    # One commit writes the row and the layout. With two, a power cut could require a second acceptance.
     insert(connection, rows, [], all_signed=walk.layout < ALL_SIGNED)
     walk.totals.add(rows[-1])
     return _End(rows[-1].n, rows[-1].link)
 
 
 class KeyReplacement(NamedTuple):
-    """A key replacement: the table, and the row that records it."""
+    """A key replacement: the table, and the number of the row that records it."""
 
     table: str
     row: int
@@ -315,12 +315,11 @@ class Authorization(NamedTuple):
 def replace_key(
     place: JournalLocation, old: Key | None, new: Key, authorization: Authorization, now: WallTime
 ) -> KeyReplacement:
-    """Replace the signing key from the next row on; `old` is None if it is lost.
+    """Replace the journal's signing key; `old` is None if the old key is lost.
 
-    The journal must be complete, and no controller may be running. Repeating a replacement changes nothing.
+    The journal must be complete, and the controller must not be running. A repeated replacement adds no row.
 
-    Raises:
-        JournalFault: the journal can't be continued, or `old` is not its key.
+    Raises JournalFault if the journal can't be continued or `old` is not its key.
     """
     with ExitStack() as stack:
         connection, walk = _open_for_replacement(stack, place, old, new)
@@ -340,10 +339,9 @@ def replace_key(
 
 
 def check_replaceable(place: JournalLocation, old: Key | None, new: Key | None) -> None:
-    """Check that `old` can be replaced, or that a replacement by `new` was already begun.
+    """Check that `old` can be replaced, or that the journal already uses `new`.
 
-    Raises:
-        JournalFault: there is no journal, it can't be continued, or `old` is not its key.
+    Raises JournalFault if the journal is missing, can't be continued, or has another key than `old`.
     """
     with ExitStack() as stack:
         _open_for_replacement(stack, place, old, new)

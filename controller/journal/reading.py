@@ -1,4 +1,4 @@
-"""Reading a journal. Any process may read it at any time without disturbing the writer."""
+"""Reading a journal. Any process may read a journal at any time without blocking the writer."""
 
 from collections.abc import Collection, Iterator
 from hashlib import sha256
@@ -31,7 +31,7 @@ _decode_identity = msgspec.json.Decoder(Identity).decode
 
 
 class Rows(Protocol):
-    """The rows of a journal, from its file or from a running controller."""
+    """Access to a journal's rows, in its file or through a running controller."""
 
     path: Path
     origin: Origin
@@ -39,13 +39,13 @@ class Rows(Protocol):
     def rows(
         self, from_n: int = 1, to_n: int | None = None, types: Collection[str] = (), *, evidence: bool = False
     ) -> Iterator[Row]:
-        """Yield rows in order, up to and including `to_n`."""
+        """Yield rows from `from_n` to `to_n` inclusive, in order; with `types`, only rows of these types."""
 
     def find(self, outcome_id: str) -> Row:
         """Return an outcome's row by its id."""
 
     def identity_at(self, n: int) -> Identity | None:
-        """Return the identity of the session to which this row belongs."""
+        """Return the identity of the session that wrote this row; None before the first session."""
 
     def key_at(self, n: int) -> PublicKey:
         """Return the key that signs this row."""
@@ -58,7 +58,7 @@ class Reader:
     """A journal open for reading only, for use in one thread."""
 
     def __init__(self, path: Path) -> None:
-        """Open the journal; raises JournalFault if there is none or it can't be read."""
+        """Open the journal. Raises JournalFault if it is missing or can't be read."""
         self.path = path
         self._connection = open_reader(path)
         origin = read_origin(self._connection, path)
@@ -87,10 +87,9 @@ class Reader:
         *,
         evidence: bool = False,
     ) -> Iterator[Row]:
-        """Yield rows in order, up to and including `to_n`, of all types or only of these.
+        """Yield rows from `from_n` to `to_n` inclusive, in order; with `types`, only rows of these types.
 
-        Raises:
-            JournalFault: the file is damaged at this point; the rows yielded before are valid.
+        Raises JournalFault if the file is damaged.
         """
         clause = "WHERE n >= ? AND n <= ? ORDER BY n LIMIT ?"
         last_n = 2**62 if to_n is None else to_n
@@ -118,8 +117,7 @@ class Reader:
     def find(self, outcome_id: str) -> Row:
         """Return an outcome's row by its id, with its evidence.
 
-        Raises:
-            JournalFault: the journal has no such outcome.
+        Raises JournalFault if the journal has no outcome with this id.
         """
         number = outcome_id.rpartition("/")[2]
         if number.isascii() and number.isdigit() and len(number) < 19:
@@ -134,21 +132,21 @@ class Reader:
         )
 
     def identity_at(self, n: int) -> Identity | None:
-        """Return the identity of the session to which this row belongs; None before the first session."""
+        """Return the identity of the session that wrote this row; None before the first session."""
         clause = f"{SIGNED_EVENT_CLAUSE} AND n <= ? ORDER BY n DESC LIMIT 1"
         row = next(rows_where(self._connection, self.path, clause, (SESSION_STARTED, n)), None)
         return None if row is None or row.body is None else _decode_identity(row.body)
 
     def keyring(self) -> Keyring:
-        """Return the journal's keys; raises JournalFault if a key replacement is invalid."""
+        """Return the journal's keys. Raises JournalFault if a key replacement is invalid."""
         return read_keyring(self._connection, self.path, PublicKey(self.origin.public_key))
 
     def key_at(self, n: int) -> PublicKey:
-        """Return the key that signs this row; raises JournalFault as `keyring` does."""
+        """Return the key that signs this row. Raises JournalFault if a key replacement is invalid."""
         return self.keyring().at(n)
 
     def first_since(self, wall_us: int) -> int:
-        """Return the number of the first row that is not older than this wall time."""
+        """Return the number of the first row at or after this wall time."""
         return first_row_since(self._connection, self.path, wall_us)
 
     def last_n(self) -> int:
@@ -156,14 +154,17 @@ class Reader:
         return self.first_since(2**62) - 1
 
     def has_older(self, evidence_before_us: int, bodies_before_us: int) -> bool:
-        """Return whether evidence or an outcome's body older than these wall times can be pruned."""
+        """Return whether evidence or outcomes' bodies older than these wall times can be pruned."""
         limit = self.prunable_below()
         evidence_below = min(limit, self.first_since(evidence_before_us))
         bodies_below = min(limit, self.first_since(bodies_before_us))
         return has_prunable(self._connection, self.path, evidence_below, bodies_below)
 
     def prunable_below(self) -> int:
-        """Return the row before which pruning is allowed: the last checkpoint or an earlier open outcome."""
+        """Return the row before which pruning is allowed.
+
+        This is the last checkpoint or the oldest unacknowledged outcome, whichever is earlier.
+        """
         clause = f"{SIGNED_EVENT_CLAUSE} ORDER BY n DESC LIMIT 1"
         checkpoint = next(rows_where(self._connection, self.path, clause, (CHECKPOINT,)), None)
         if checkpoint is None:
@@ -173,15 +174,14 @@ class Reader:
     def verify_all(
         self, progress: Progress | None = None, *, every_signature: bool = True, head: Path | None = None
     ) -> Verified:
-        """Check every page, row and signature; with the path of the head file, also check the journal's end.
+        """Check every page, row and signature. With the path of the head file, also check the journal's end.
 
         Without `every_signature`, the signatures of outcomes are not checked. This takes a fraction of the
-        time, and the signature of a checkpoint authenticates all rows before it.
+        time; the signature of a checkpoint authenticates all rows before it.
 
-        Raises:
-            JournalFault: the first fault.
+        Raises JournalFault at the first fault.
         """
-        # Read the head first: a controller that is writing could otherwise move it past the walk's end.
+        # Read the head first, because a running controller may write further rows and records.
         recorded = None if head is None else read_head(head)
         found, keys = verify_all(self._connection, self.path, progress, every_signature=every_signature)
         unauthenticated = found.unauthenticated
@@ -206,9 +206,8 @@ class Reader:
     ) -> int:
         """Write the journal's origin and then its rows as JSON Lines; return the number of rows.
 
-        Raises:
-            JournalFault: the file is damaged, or a row does not match its digests; the rows written before it
-            are valid.
+        Raises JournalFault if the file is damaged or a row does not match its digests. The rows written
+        before are valid.
         """
         origin = self.origin
         stream.write(
@@ -233,7 +232,7 @@ class Reader:
 
 
 def check_contents(row: Row, path: Path) -> None:
-    """Check that a row matches its digests; raises JournalFault."""
+    """Raise JournalFault if a row does not match its digests."""
     contents_match = row.body is None or contents_digest(row.body, row.after) == row.digest
     evidence_matches = row.evidence is None or sha256(row.evidence).digest() == row.evidence_digest
     if not (contents_match and evidence_matches):
@@ -259,7 +258,7 @@ def _exported(row: Row) -> dict[str, object]:
 
 
 class Outbox(Protocol):
-    """The part of `Reader` that publishing uses."""
+    """The methods of `Reader` that publishing uses."""
 
     path: Path
 
@@ -274,7 +273,7 @@ class Outbox(Protocol):
 
 
 def outcome_at(outbox: Outbox, seq: int) -> Row | None:
-    """Return an outcome's row by its number; None if there is none. Raises JournalFault."""
+    """Return the row of outcome number `seq`; None if there is none. Raises JournalFault."""
     n = find_row_number(outbox, seq)
     row = None if n is None else next(iter(outbox.rows(n, n)), None)
     return row if row is not None and row.seq == seq else None
@@ -283,10 +282,7 @@ def outcome_at(outbox: Outbox, seq: int) -> Row | None:
 def find_row_number(outbox: Outbox, seq: int) -> int | None:
     """Return the row number of the first outcome from number `seq` on; None if there is none.
 
-    Raises JournalFault.
-
-    This is an exponential search followed by a binary search, because outcome numbers increase with row
-    numbers.
+    The function combines an exponential and a binary search. Raises JournalFault.
     """
     low, high = 1, 1
     while (outcome := _first_outcome(outbox, high)) is not None and outcome[1] < seq:
@@ -303,5 +299,5 @@ def find_row_number(outbox: Outbox, seq: int) -> int | None:
 
 
 def _first_outcome(outbox: Outbox, from_n: int) -> tuple[int, int] | None:
-    """Return the row number and the outcome number of the first outcome from this row on."""
+    """Return the row number and outcome number of the first outcome from this row on."""
     return next(((row.n, row.seq) for row in outbox.rows(from_n) if row.seq is not None), None)

@@ -1,7 +1,4 @@
-"""Recall of one attempt: its outcomes, its evidence, the ruling, and whether the judge still agrees.
-
-The attempt is judged again from the stored evidence alone.
-"""
+"""Recall of an attempt: its outcomes, evidence and rulings, and a second judgement of the stored evidence."""
 
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
@@ -38,7 +35,7 @@ _NAMES = frozenset({_CLOSED, *(f"{kind}.{ending}" for kind in ATTEMPT_KINDS for 
 
 
 class AttemptRows(NamedTuple):
-    """The rows of one attempt in order, and the row that closed the bets before it (None if none did)."""
+    """The rows of an attempt, in order, and the row that closed the bets before it, if there is one."""
 
     number: int
     rows: tuple[Row, ...]
@@ -46,10 +43,10 @@ class AttemptRows(NamedTuple):
 
 
 def find_attempt(reader: Rows, number: int | None = None, member: Row | None = None) -> AttemptRows:
-    """Return the rows of one attempt: that of the outcome in row `member`, or of this number, or the last.
+    """Return the rows of the attempt with the outcome in row `member`, of attempt `number`, or of the last
+    attempt.
 
-    Raises:
-        JournalFault: there is no such attempt, or its outcomes were pruned.
+    Raises JournalFault if the attempt does not exist or its outcomes were pruned.
     """
     if member is not None:
         if member.body is None:
@@ -106,7 +103,7 @@ def _pruned(reader: Rows, row: Row) -> JournalFault:
 
 
 class Judgement(NamedTuple):
-    """The verdict when the evidence is judged again, and its differences from the original verdict."""
+    """The verdict of a second judgement, and its differences from the original verdict."""
 
     verdict: Verdict
     differences: tuple[str, ...]
@@ -115,7 +112,7 @@ class Judgement(NamedTuple):
 def judge_again(evidence: Evidence, setup: Setup) -> Judgement | None:
     """Judge stored evidence again; return None if this version has no judge for it.
 
-    There is none for a trusted wheel (`revolutions: trusted_wheel`), which decides its own spins.
+    A trusted wheel (`revolutions: trusted_wheel`) decides its own spins and has no judge.
     """
     throw, spin, deal = setup.ruleset.throw, setup.ruleset.spin, setup.ruleset.deal
     basis = evidence.basis
@@ -146,7 +143,7 @@ def judge_again(evidence: Evidence, setup: Setup) -> Judgement | None:
 
 
 def differences(original: Verdict, current: Verdict) -> tuple[str, ...]:
-    """Return a sentence for each field in which two verdicts differ."""
+    """Return a description of each field in which two verdicts differ."""
     if type(original) is not type(current):
         return (f"originally a {type(original).__name__}, now a {type(current).__name__}",)
     return tuple(
@@ -170,7 +167,7 @@ def _judge_spin(seen: Sequence[Reading], basis: Basis, wheel: Wheel, rules: Spin
 
 
 CORRECTION_ROWS = 2000
-"""The number of later rows searched for corrections; an outcome can be corrected only until it is settled."""
+"""Number of later rows searched for corrections. Only recent attempts can be corrected."""
 
 
 class Recalled(NamedTuple):
@@ -180,25 +177,24 @@ class Recalled(NamedTuple):
     outcome: Outcome
     identity: Identity | None
     evidence: Evidence | None
-    """None if the outcome has no evidence, or if it was pruned (`row.evidence_digest` is then still set)."""
+    """None if the outcome has no evidence, or if it was pruned (`row.evidence_digest` is then set)."""
     judged_again: Judgement | None
-    """None without evidence, or if this version has no judge for it."""
+    """None without evidence, or if this version has no judge for the evidence."""
     ruled_by: str | None
-    """The role that ruled, and the person if known; None if the sensors decided."""
+    """The role of the person who ruled, and the person's name if recorded; None if the sensors decided."""
     corrections: tuple[Outcome, ...]
     signed: bool
 
     @property
     def judged(self) -> Judged | None:
-        """The verdict with its evidence, as the engine reported it; None without evidence."""
+        """The verdict and its evidence as reported by the engine; None without evidence."""
         return None if self.evidence is None else build_judged(self.outcome, self.evidence)
 
 
 def recall(reader: Rows, outcome_id: str) -> Recalled:
     """Return an outcome by its id, with its evidence, rulings and corrections.
 
-    Raises:
-        JournalFault: there is no outcome with this id, it was pruned, or its row does not match its digests.
+    Raises JournalFault if no outcome has this id, it was pruned, or its row does not match its digests.
     """
     row = reader.find(outcome_id)
     if row.body is None:
@@ -221,7 +217,7 @@ def recall(reader: Rows, outcome_id: str) -> Recalled:
 
 
 def build_judged(outcome: Outcome, evidence: Evidence) -> Judged:
-    """Return the verdict behind an outcome, as the engine reported it."""
+    """Return the verdict of an outcome as reported by the engine."""
     return Judged(outcome=outcome, verdict=evidence.verdict, readings=evidence.readings, basis=evidence.basis)
 
 

@@ -1,4 +1,4 @@
-"""The layout of the database, its version, and the migrations from older versions."""
+"""The layout of the journal's database, its version, and the migrations from older versions."""
 
 from collections.abc import Callable
 from functools import cache
@@ -9,7 +9,7 @@ import apsw
 from controller.journal.faults import JournalFault
 
 APPLICATION_ID = 0x74626C6A
-"""`tblj`, in the header of the database file."""
+"""`tblj` in ASCII; stored in the header of the database file."""
 
 _ROWS = """
 CREATE TABLE journal (
@@ -46,7 +46,7 @@ GUARDS = "".join(
     " BEGIN SELECT RAISE(ABORT, 'the journal is append-only'); END;"
     for change, table in _GUARDED
 )
-"""Triggers against accidental changes by another program; the chain reveals deliberate changes."""
+"""Triggers that prevent accidental changes by another program. The chain reveals deliberate changes."""
 DROP_GUARDS = "".join(f"DROP TRIGGER no_{change.lower()}_of_{table};" for change, table in _GUARDED)
 
 Migration = Callable[[apsw.Connection], None]
@@ -58,20 +58,20 @@ def _first_layout(connection: apsw.Connection) -> None:
 
 
 def _all_signed(_connection: apsw.Connection) -> None:
-    """Change no table. From this version on, the last row of each commit and each head record are signed."""
+    """Change no table. From this version on, the last row of a commit and all head records are signed."""
 
 
 MIGRATIONS: tuple[Migration, ...] = (_first_layout, _all_signed)
-"""The migration from each version to the next; version 0 is an empty file."""
+"""The migrations from each version to the next. Version 0 is an empty file."""
 ALL_SIGNED = 2
-"""The first version in which a signature covers every row and head record; older journals need acceptance."""
+"""The first version in which signatures cover all rows and head records. A person must accept older journals.
+"""
 
 
 def migrate(connection: apsw.Connection, where: str) -> None:
     """Migrate the file to the newest version, with one transaction for each version.
 
-    Raises:
-        JournalFault: the file is not a journal, or its version is newer than this release supports.
+    Raises JournalFault if the file is not a journal or its version is newer than this release supports.
     """
     version = version_of(connection, where)
     for number in range(version, len(MIGRATIONS)):
@@ -86,10 +86,9 @@ def migrate(connection: apsw.Connection, where: str) -> None:
 
 
 def version_of(connection: apsw.Connection, where: str) -> int:
-    """Return the version of the layout, or 0 for an empty file.
+    """Return the version of the layout; 0 for an empty file.
 
-    Raises:
-        JournalFault: the file is not a journal, or its version is newer than this release supports.
+    Raises JournalFault if the file is not a journal or its version is newer than this release supports.
     """
     version = connection.pragma("user_version")
     application = connection.pragma("application_id")
@@ -115,11 +114,10 @@ class _Part(NamedTuple):
 def check_schema(connection: apsw.Connection, where: str) -> None:
     """Check that a journal has exactly the tables, indexes and triggers of its version.
 
-    An additional trigger could change what a commit writes; an additional index or view could change what a
-    query finds.
+    An additional trigger could change the data of a commit. An additional index or view could change the
+    result of a query.
 
-    Raises:
-        JournalFault: a part is missing, different or additional.
+    Raises JournalFault if a part is missing, different or additional.
     """
     version = version_of(connection, where)
     found, expected = _parts(connection), _expected(MIGRATIONS[:version])

@@ -1,7 +1,7 @@
-"""Summaries of shifts, each from the table's opening to its closing, and the comparison of a shadow's calls.
+"""Summaries of shifts, and the comparison of a shadow's calls with the dealers' results.
 
-A corrected result counts as the result to which it was corrected. A shadow is a controller that makes its own
-calls alongside a table run by hand; its calls are compared with what the dealers entered.
+A shift lasts from the table's opening to its closing. Corrected results replace the original results. A
+shadow is a controller that makes its own calls while dealers run the table and enter the results.
 """
 
 from collections import Counter
@@ -30,15 +30,15 @@ CORRECTIONS = frozenset({"roll.corrected", "spin.corrected", "deal.corrected"})
 LOCKS = {"table.locked": True, "table.unlocked": False}
 DEVICES = {"device.down": True, "device.up": False}
 NOBODY = "nobody"
-"""The value of `Review.by` while a review is open, or if the next attempt ended it."""
+"""The value of `Review.by` while a review is open, or if the next attempt ended the review."""
 NO_PERSON = frozenset({NOBODY, "sensors"})
-"""The values of a void's `by` that are not a person's role."""
+"""The values of a void's `by` that are not the role of a person."""
 
 Kind = Literal["result", "void", "open"]
 
 
 class Ruling(msgspec.Struct, frozen=True, kw_only=True):
-    """A person's ruling that called, voided or corrected a result, with the person's role and name."""
+    """A ruling by a person, which called, voided or corrected a result."""
 
     attempt: int
     wall_us: int
@@ -49,7 +49,7 @@ class Ruling(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Review(msgspec.Struct, kw_only=True):
-    """A review: its causes and how it ended. `ended_us` is None while it is open."""
+    """A review, with its causes and result. `ended_us` is None while the review is open."""
 
     attempt: int
     wall_us: int
@@ -61,7 +61,7 @@ class Review(msgspec.Struct, kw_only=True):
 
 
 class Span(msgspec.Struct, kw_only=True):
-    """The time span of a lock, a fault or a device's absence. `ended_us` is None while it lasts."""
+    """The time span of a lock, a fault or a device's absence. `ended_us` is None while the span is active."""
 
     what: str
     cause: str
@@ -73,8 +73,8 @@ class Span(msgspec.Struct, kw_only=True):
 class Shift(msgspec.Struct, kw_only=True):
     """The summary of a shift. Wall times are in microseconds since 1970 (UTC).
 
-    `synced` tells whether the clock was synchronized at every row. `outcomes` are the results, voids, reviews
-    and corrections in order, each with the wall time of its row.
+    `synced` is True if the clock was synchronized at every row. `outcomes` are the results, voids, reviews
+    and corrections, in order, each with the wall time of its row.
     """
 
     table: str
@@ -97,7 +97,7 @@ class Shift(msgspec.Struct, kw_only=True):
     outcomes: list[tuple[int, Outcome]] = msgspec.field(default_factory=list)
 
     def rulings_by(self) -> dict[str, dict[str, int]]:
-        """Return how many results each person ("role name") called, voided and corrected."""
+        """Return the numbers of results called, voided and corrected by each person ("role name")."""
         people: dict[str, dict[str, int]] = {}
         for ruling in self.rulings:
             none = {"called": 0, "voided": 0, "corrected": 0}
@@ -107,7 +107,7 @@ class Shift(msgspec.Struct, kw_only=True):
 
 
 class Start(NamedTuple):
-    """A shift's first row, its last row (None if it is open), and the faults active at its start."""
+    """A shift's first row, its last row (None if the shift is open), and the faults active at its start."""
 
     first_n: int
     last_n: int | None
@@ -115,7 +115,7 @@ class Start(NamedTuple):
 
 
 def find_shift_starts(journal: Rows) -> list[Start]:
-    """Return the starts of a journal's shifts, oldest first, without reading the other rows of the shifts."""
+    """Return the starts of a journal's shifts, oldest first."""
     starts: list[Start] = []
     active_faults: dict[str, Span] = {}
     is_open = False
@@ -132,7 +132,7 @@ def find_shift_starts(journal: Rows) -> list[Start]:
 
 
 def summarize(journal: Rows, start: Start) -> Shift:
-    """Return the summary of the shift with this start. Rows whose body was pruned are not counted."""
+    """Return the summary of a shift. It does not count rows whose body was pruned."""
     builder: _ShiftBuilder | None = None
     for row in journal.rows(start.first_n, start.last_n):
         if builder is None:
@@ -143,7 +143,7 @@ def summarize(journal: Rows, start: Start) -> Shift:
 
 
 def _starts_with_open_table(row: Row) -> bool:
-    """Return whether a session starts with the table open, as a new table's first session does."""
+    """Return whether this row starts a session with an open table, such as a new table's first session."""
     return (
         row.name == SESSION_STARTED
         and row.body is not None
@@ -161,7 +161,7 @@ def _open_shift(table: str, row: Row) -> Shift:
 
 
 def _update_faults(active_faults: dict[str, Span], row: Row) -> Span | None:
-    """Add a fault to the active ones or remove it; return it if it began."""
+    """Add a fault to the active faults or remove it; return its span if it began."""
     if row.body is None:
         return None
     fault = _decode_fault(row.body)
@@ -183,7 +183,7 @@ class _ShiftBuilder:
         shift.faults.extend(active_faults)
         self._active_faults = {f"{span.cause} {span.what}": span for span in shift.faults}
         self._before_restart: dict[str, Span] = {}
-        """The faults that were active when the controller last stopped, by code and place."""
+        """The faults that were active when the controller last stopped, by code and location."""
         self._open_reviews: dict[int, Review] = {}
         self._locks: dict[str, Span] = {}
         self._absences: dict[str, Span] = {}
@@ -191,7 +191,6 @@ class _ShiftBuilder:
         self._outcomes: dict[str, Outcome] = {}
 
     def add(self, row: Row) -> None:
-        """Add a row."""
         if row.name == SESSION_STARTED:
             self._restart(self.shift.last_us or row.wall.us)
         self.shift.last_n, self.shift.last_us = row.n, row.wall.us
@@ -211,7 +210,7 @@ class _ShiftBuilder:
         self._active_faults.clear()
 
     def _reopen_if_continued(self, began: Span) -> bool:
-        """If a fault was already active before a restart, reopen its span from then and return True."""
+        """Reopen the span of a fault that was active before a restart; return False if there is none."""
         key = f"{began.cause} {began.what}"
         before = self._before_restart.pop(key, None)
         if before is None:
@@ -283,7 +282,7 @@ class _ShiftBuilder:
     def _update_spans(
         self, spans: list[Span], open_spans: dict[str, Span], data: TableEvent, wall_us: int, *, begins: bool
     ) -> None:
-        """Begin or end a span; beginning one that is already active changes nothing."""
+        """Begin a span unless it is already active, or end it."""
         what = "table" if open_spans is self._locks else data.what or ""
         if begins and what not in open_spans:
             open_spans[what] = Span(
@@ -295,12 +294,11 @@ class _ShiftBuilder:
 
 
 def _attempt_number(data: Data) -> int:
-    """Return the number of the attempt to which an outcome of a roll, spin or deal belongs."""
     return next(int(getattr(data, kind)) for kind in ATTEMPT_KINDS if hasattr(data, kind))
 
 
 def reasons_of(data: Data) -> tuple[Reason, ...]:
-    """Return the causes of a void, a review or a correction to a void; empty for a result."""
+    """Return the reasons for a void, a review or a correction to a void; empty for a result."""
     reasons: tuple[Reason, ...] = getattr(data, "reasons", ())
     return reasons
 
@@ -315,30 +313,30 @@ _decode_fault = msgspec.json.Decoder(RecordedFault).decode
 
 
 Agreement = Literal["agrees", "differs", "review", "not_entered", "entered_first"]
-"""How the dealers' result compares with the controller's; with `review`, the controller had none."""
+"""The comparison of the dealers' and the controller's results. With `review`, the controller has none."""
 VOID = "void"
 _UNCHANGED_CAUSES = frozenset({"no_change", "already_void"})
-"""The causes given when an input that repeats the current result is refused."""
+"""The causes of the refusal of an input that repeats the current result."""
 _RULINGS = frozenset(
     {"set_dice", "no_roll", "set_number", "no_spin", "set_card", "misdeal", "void", "accept"}
 )
 
 
 class Compared(msgspec.Struct, kw_only=True):
-    """One attempt: the controller's own result, the last result that a person entered, and the wall time."""
+    """An attempt: the controller's own result, the last result entered by a person, and the wall time."""
 
     attempt: int
     wall_us: int
     called: str | None = None
-    """A result such as 3-4 or 17, or `void`; None after a review, or if a person entered a result first."""
+    """The controller's result, such as 3-4, 17 or `void`; None after a review or a person's first result."""
     why: tuple[str, ...] = ()
-    """The causes of the controller's void or review."""
+    """The reasons for the controller's void or review."""
     entered: str | None = None
     by: str | None = None
 
     @property
     def agreement(self) -> Agreement:
-        """How the two results compare."""
+        """The comparison of the two results."""
         if self.called is None:
             return "review" if self.why else "entered_first"
         if self.entered is None:
@@ -347,7 +345,7 @@ class Compared(msgspec.Struct, kw_only=True):
 
 
 def compare_attempts(journal: Rows) -> list[Compared]:
-    """Return the comparison of every attempt in a journal, in order of the attempts' numbers."""
+    """Return the comparisons of all attempts in a journal, in order."""
     attempts: dict[int, Compared] = {}
     latest: Compared | None = None
     for wall_us, outcome in _outcomes(journal):
@@ -394,7 +392,7 @@ def _repeats_result(data: Data) -> bool:
 
 
 def _result(data: Data) -> str:
-    """Return a result in a form that can be compared: the sorted dice, the number, or all hands."""
+    """Return a result as comparable text: the sorted dice, the number, or all hands."""
     dice = getattr(data, "dice", None)
     if dice:
         return "-".join(map(str, sorted(dice)))

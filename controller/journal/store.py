@@ -1,6 +1,6 @@
-"""The SQLite database: how it is opened, and the statements that write, read and prune its rows.
+"""The journal's SQLite database, and the statements that write, read and prune its rows.
 
-Only evidence and the bodies of outcomes are pruned. Their digests stay, so the chain can still be verified.
+Pruning removes evidence and the bodies of outcomes. It keeps their digests, which verify the chain.
 """
 
 import os
@@ -22,7 +22,7 @@ from controller.journal.schema import ALL_SIGNED, DROP_GUARDS, GUARDS, check_sch
 MIN_SQLITE = (3, 51, 3)
 """Older versions can lose commits when two connections write or checkpoint a WAL at the same time."""
 SYNCHRONOUS = "FULL"
-"""Each commit waits for the disk; with NORMAL, a power cut loses the last commits."""
+"""Each commit waits for the disk. With NORMAL, a power cut loses the last commits."""
 BUSY_MS = 2000
 SHARED_MEMORY_BYTES = 32_768
 """Minimum size of a database's `-shm` file (sqlite.org/walformat.html)."""
@@ -34,7 +34,7 @@ PRAGMA trusted_schema = OFF;
 PRAGMA cell_size_check = ON;
 """
 SIGNED_EVENT_CLAUSE = "WHERE seq IS NULL AND signature IS NOT NULL AND name = ?"
-"""The clause that finds sessions, checkpoints and other signed events by their index."""
+"""The clause that finds signed events, such as checkpoints, with an index."""
 _SELECT = """
 SELECT n, name, seq, wall_us, synced, body, after, digest, evidence_digest, link, signature FROM rows
 """
@@ -64,7 +64,7 @@ _Columns = tuple[
 
 
 class Origin:
-    """A journal's origin: the table, its public key, and when the journal was created."""
+    """A journal's origin: the table, its first public key, and the time of creation."""
 
     def __init__(self, table: str, public_key: bytes, created: WallTime) -> None:
         self.table = table
@@ -76,11 +76,10 @@ class Origin:
 def open_writer(path: Path, vfs: str | None = None) -> apsw.Connection:
     """Open the only connection that writes, and check its pragmas and schema.
 
-    An empty file gets the newest layout. A file with a layout before `ALL_SIGNED` is left unchanged until a
-    person has accepted it.
+    An empty file gets the newest layout. A file with a layout before `ALL_SIGNED` is not migrated, because a
+    person must first accept it.
 
-    Raises:
-        JournalFault: SQLite is too old, a pragma was refused, or the file is not a journal.
+    Raises JournalFault if SQLite is too old, a pragma was refused, or the file is not a journal.
     """
     check_sqlite()
     flags = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE
@@ -107,16 +106,16 @@ def open_writer(path: Path, vfs: str | None = None) -> apsw.Connection:
 
 
 class OpenFiles:
-    """The files of a journal open for writing; detects when one of them is deleted, renamed or replaced."""
+    """Detects the deletion, renaming or replacement of a file of a journal that is open for writing."""
 
     def __init__(self, journal: Path, head: Path) -> None:
-        """Record which files have these names now; raises OSError if one is missing."""
+        """Record the identities of the files. Raises OSError if a file is missing."""
         companions = (journal.with_name(journal.name + ending) for ending in ("-wal", "-shm"))
         files = (journal, *companions, lock_path(journal), head)
         self._opened = {file: _device_and_inode(file) for file in files}
 
     def fault(self) -> JournalFault | None:
-        """Return a fault for the first name that no longer belongs to the opened file; None if all do."""
+        """Return a fault for the first deleted, renamed or replaced file; None if there is none."""
         for file, opened in self._opened.items():
             try:
                 found = None if _device_and_inode(file) == opened else "another file under its name"
@@ -133,10 +132,9 @@ def _device_and_inode(file: Path) -> tuple[int, int]:
 
 
 def open_reader(path: Path) -> apsw.Connection:
-    """Open a connection for reading only; any thread or process may have one.
+    """Open a read-only connection. Any thread or process may do this.
 
-    Raises:
-        JournalFault: there is no journal, or it can't be read.
+    Raises JournalFault if the journal is missing or can't be read.
     """
     check_sqlite()
     try:
@@ -151,7 +149,7 @@ def open_reader(path: Path) -> apsw.Connection:
         except apsw.CantOpenError:
             if path.with_name(path.name + "-wal").exists():
                 raise
-            # On a read-only disk, the WAL index can't be created; nothing can change the file there.
+            # SQLite can't create the WAL index on a read-only disk. The file can't change there.
             connection, version = _open_for_reading(path, "mode=ro&immutable=1")
     except apsw.Error as error:
         raise sqlite_fault(error, path) from error
@@ -170,10 +168,10 @@ def open_reader(path: Path) -> apsw.Connection:
 
 
 def last_row_number(path: Path) -> int:
-    """Return the number of a journal's last row (0 if there is none) without creating any file.
+    """Return the number of a journal's last row, or 0, without creating any file.
 
-    If there is no WAL file, SQLite would create one for reading, so the database is then opened as immutable.
-    Call this only while nothing writes to the journal. Raises JournalFault if the file can't be read.
+    Without a WAL file the database is opened as immutable, because SQLite would otherwise create one. Call
+    this only while no process writes to the journal. Raises JournalFault if the file can't be read.
     """
     wal = path.with_name(path.name + "-wal")
     has_wal = wal.exists() and wal.stat().st_size > 0
@@ -197,7 +195,7 @@ def _open_for_reading(path: Path, mode: str) -> tuple[apsw.Connection, int]:
 
 
 def check_sqlite() -> None:
-    """Raise JournalFault if the SQLite library is one that can lose commits."""
+    """Raise JournalFault if the SQLite library is older than MIN_SQLITE."""
     found = apsw.sqlite_lib_version()
     if tuple(int(part) for part in found.split(".")[:3]) < MIN_SQLITE:
         expected = ".".join(map(str, MIN_SQLITE)) + " or newer"
@@ -205,7 +203,7 @@ def check_sqlite() -> None:
 
 
 def sqlite_fault(error: apsw.Error, path: Path) -> JournalFault:
-    """Return the journal fault for an SQLite error."""
+    """Convert an SQLite error to a journal fault."""
     code = next(
         (code for kinds, code in _CODES if isinstance(error, kinds)),
         "journal_write_failed",
@@ -219,7 +217,7 @@ def sqlite_fault(error: apsw.Error, path: Path) -> JournalFault:
 
 
 def _is_full(folder: Path) -> bool:
-    """Return whether the disk has less space than SQLite's smallest `-shm` file."""
+    """Return whether the disk has less free space than SQLite's smallest `-shm` file needs."""
     with suppress(OSError):
         disk = os.statvfs(folder)
         return disk.f_bavail * disk.f_frsize < SHARED_MEMORY_BYTES
@@ -227,7 +225,7 @@ def _is_full(folder: Path) -> bool:
 
 
 def _inaccessible_file(path: Path) -> Path | None:
-    """Return the first file that this user may not write to, if any; None if the disk is read-only."""
+    """Return the first file that this user may not write to, if the disk is not read-only."""
     try:
         if os.statvfs(path.parent).f_flag & os.ST_RDONLY:
             return None
@@ -251,7 +249,7 @@ _CODES: tuple[tuple[type[apsw.Error] | tuple[type[apsw.Error], ...], str], ...] 
 
 
 def read_origin(connection: apsw.Connection, path: Path) -> Origin | None:
-    """Return the journal's origin; None if it has none yet."""
+    """Return the journal's origin; None if it is not written yet."""
     found = fetch_one(connection, path, "SELECT name, public_key, created_us, synced FROM journal")
     if found is None:
         return None
@@ -276,7 +274,7 @@ def rows_where(
     *,
     with_evidence: bool = False,
 ) -> Iterator[Row]:
-    """Yield rows; raises JournalFault if the file is damaged."""
+    """Yield the rows selected by a clause. Raises JournalFault if the file is damaged."""
     try:
         select = _SELECT_WITH_EVIDENCE if with_evidence else _SELECT
         for columns in connection.execute(f"{select} {clause}", values):
@@ -290,7 +288,7 @@ def rows_where(
 def fetch_one(
     connection: apsw.Connection, path: Path, statement: str, values: Sequence[int | str] = ()
 ) -> "tuple[apsw.SQLiteValue, ...] | None":
-    """Return the first row of a query's result; raises JournalFault if the file is damaged."""
+    """Return the first row of a query's result. Raises JournalFault if the file is damaged."""
     try:
         return connection.execute(statement, values).fetchone()
     except apsw.Error as error:
@@ -300,9 +298,9 @@ def fetch_one(
 
 
 def _encoding_fault(path: Path, error: UnicodeDecodeError) -> JournalFault:
-    """Return the fault for text that is not UTF-8, which SQLite returns from overwritten pages."""
+    """Return the fault for text that is not UTF-8, which SQLite reads from overwritten pages."""
     return JournalFault(
-        "journal_damaged", path, f"text that is not UTF-8 ({error.reason})", "a sound database"
+        "journal_damaged", path, f"text that is not UTF-8 ({error.reason})", "an undamaged database"
     )
 
 
@@ -311,7 +309,7 @@ def insert(
 ) -> None:
     """Write rows with their evidence and outbox entries, and delete the `closed` entries, in one commit.
 
-    With `all_signed`, the same commit raises the layout version to `ALL_SIGNED`.
+    With `all_signed`, the commit also sets the layout version to `ALL_SIGNED`.
     """
     if connection.in_transaction:
         connection.execute("ROLLBACK")
@@ -376,14 +374,14 @@ def _check_pragmas(connection: apsw.Connection, path: Path) -> None:
 
 
 PRUNE_BATCH_ROWS = 500
-"""Maximum number of rows pruned in one commit: few enough that an outcome waits only briefly."""
+"""Maximum number of rows pruned in one commit. The limit keeps the delay of an outcome short."""
 _decode_pruned = msgspec.json.Decoder(Pruned).decode
 
 
 def first_row_since(connection: apsw.Connection, path: Path, wall_us: int) -> int:
-    """Return the number of the first row that is not older than this wall time.
+    """Return the number of the first row at or after this wall time; all earlier rows are older.
 
-    All rows before it are older. After a period with a wrong clock, rows are kept longer than requested.
+    Rows written with a clock that was ahead make pruning keep later rows longer.
     """
     found = fetch_one(connection, path, "SELECT min(n) FROM rows WHERE wall_us >= ?", (wall_us,))
     last = fetch_one(connection, path, "SELECT coalesce(max(n), 0) + 1 FROM rows")
@@ -394,7 +392,7 @@ def first_row_since(connection: apsw.Connection, path: Path, wall_us: int) -> in
 
 
 def has_prunable(connection: apsw.Connection, path: Path, evidence_below: int, bodies_below: int) -> bool:
-    """Return whether there is any evidence, or the body of any outcome, before these rows."""
+    """Return whether there is evidence, or a body of an outcome, before these rows."""
     sql = (
         "SELECT EXISTS(SELECT 1 FROM evidence WHERE n < ?)"
         " OR EXISTS(SELECT 1 FROM rows WHERE n < ? AND seq IS NOT NULL AND body IS NOT NULL)"
@@ -403,7 +401,7 @@ def has_prunable(connection: apsw.Connection, path: Path, evidence_below: int, b
 
 
 def prune_batch(connection: apsw.Connection, path: Path) -> bool:
-    """Prune a batch of the rows that signed decisions cover; return False when none are left."""
+    """Prune a batch of the rows covered by signed decisions; return False if there are none left."""
     evidence_below = bodies_below = 0
     for pruned in _decisions(connection, path):
         evidence_below = max(evidence_below, pruned.evidence_below)

@@ -1,4 +1,4 @@
-"""The totals of a journal's rows: the state from which to continue, and the outcomes not yet acknowledged."""
+"""The totals of a journal's rows, such as the latest state and the outcomes not yet acknowledged."""
 
 from bisect import bisect_right
 from collections.abc import Sequence
@@ -36,18 +36,18 @@ from controller.machines.setup import First, State
 from controller.model.outcomes import ATTEMPT_KINDS, AttemptKind
 
 Ranges = tuple[tuple[int, int], ...]
-"""Runs of consecutive numbers in ascending order, each given by its first and last number."""
+"""Ranges of consecutive numbers, in ascending order. Each is a pair of its first and last number."""
 
 
 def add_to_ranges(ranges: Ranges, number: int) -> Ranges:
-    """Return the ranges with a number added, which must be greater than all numbers in them."""
+    """Return the ranges with a number added. The number must be greater than all numbers in the ranges."""
     if ranges and ranges[-1][1] == number - 1:
         return (*ranges[:-1], (ranges[-1][0], number))
     return (*ranges, (number, number))
 
 
 def remove_from_ranges(ranges: Ranges, number: int) -> Ranges:
-    """Return the ranges with a number removed; unchanged if they don't contain it."""
+    """Return the ranges without a number; unchanged if they do not contain the number."""
     index = bisect_right(ranges, number, key=lambda run: run[0]) - 1
     if index < 0 or ranges[index][1] < number:
         return ranges
@@ -71,14 +71,14 @@ class AckResult(NamedTuple):
 
 REFUSED_WINDOW_US = 10_000_000
 MAX_REFUSED_ROWS = 4
-"""Maximum number of refused acknowledgements that get their own row within `REFUSED_WINDOW_US`.
+"""Maximum number of rows for refused acknowledgements within `REFUSED_WINDOW_US`.
 
-Any more are only counted, so that their sender can't fill the disk.
+Further ones are only counted. Otherwise their sender could fill the disk.
 """
 
 
 class Acks:
-    """Matches acknowledgements with outcomes, through the writer's connection and in its thread."""
+    """Matches acknowledgements with outcomes. Only the writer's thread may use it."""
 
     def __init__(self, connection: apsw.Connection, path: Path) -> None:
         self._connection = connection
@@ -86,10 +86,10 @@ class Acks:
         self._window_us = 0
         self._in_window = 0
         self._unwritten: AckRefused | None = None
-        """The last refused acknowledgement without a row, with the count of all such acknowledgements."""
+        """The last refused acknowledgement without a row, with the number of all such acknowledgements."""
 
     def match(self, ack: Ack, wall: WallTime, closing: Sequence[int]) -> AckResult:
-        """Match an acknowledgement. A repeated one changes nothing; one without an outcome is a fault."""
+        """Match an acknowledgement. `closing` lists the rows closed earlier in the same commit."""
         row = self._find_outcome(ack.id)
         if row is None:
             return self._refuse(ack, wall, "journal_ack_unknown", "no outcome with this id", "a published id")
@@ -113,7 +113,7 @@ class Acks:
         return fetch_one(self._connection, self._path, "SELECT n FROM outbox WHERE n = ?", (n,)) is not None
 
     def take_unwritten(self, wall: WallTime) -> list[Draft]:
-        """Return the row for refused acknowledgements that were only counted, if any."""
+        """Return a row for the refused acknowledgements that were only counted, if there are any."""
         unwritten, self._unwritten = self._unwritten, None
         return [] if unwritten is None else [event_draft(ACK_REFUSED, unwritten, wall)]
 
@@ -121,7 +121,7 @@ class Acks:
         previous = 0 if self._unwritten is None else self._unwritten.count
         refused = AckRefused(id=ack.id, chain=ack.chain, by=ack.by, code=code, count=previous + 1)
         fault = JournalFault(code, f"acknowledgement of {ack.id} by {ack.by}", found, expected)
-        # The wall time is accurate enough: if the clock is set, the next window simply begins early.
+        # The wall time is accurate enough. If the clock is set, the next window begins early.
         if not 0 <= wall.us - self._window_us < REFUSED_WINDOW_US:
             self._window_us, self._in_window = wall.us, 0
         self._in_window += 1
@@ -141,12 +141,12 @@ _FAULT = msgspec.json.Decoder(RecordedFault)
 
 
 class Totals(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """The totals of the rows so far. A checkpoint contains them, so that a start reads only later rows."""
+    """The totals of the rows so far. A checkpoint contains them; a start then reads only later rows."""
 
     session: int = 0
     """The number of the last session."""
     session_row: int = 0
-    """The number of the row with that session's identity; 0 before the first session."""
+    """The number of the row that began the last session; 0 before the first session."""
     seq: int = 0
     """The number of the last outcome."""
     state: State = State()
@@ -155,9 +155,9 @@ class Totals(msgspec.Struct, kw_only=True, omit_defaults=True):
     waiting: Ranges = ()
     """The numbers of the outcomes that settlement has not acknowledged."""
     faults: dict[str, RecordedFault] = {}
-    """The faults of all sessions that are still active, by code and place."""
+    """The faults of all sessions whose end is not recorded, by code and location."""
     layout: int = 1
-    """The layout version of these rows. Unlike the file's header, a checkpoint is signed."""
+    """The layout version of these rows. A checkpoint is signed, unlike the file's header."""
 
     def add(self, row: Row) -> None:
         """Add the next row."""
@@ -193,7 +193,7 @@ class Totals(msgspec.Struct, kw_only=True, omit_defaults=True):
 
     def _end_attempt(self, name: str) -> None:
         if name == "roll.declined":
-            return  # a declined roll does not end an attempt
+            return
         for kind in ATTEMPT_KINDS:
             progress = self.attempts.get(kind)
             if progress is None or not name.startswith(f"{kind}."):
@@ -206,12 +206,12 @@ class Totals(msgspec.Struct, kw_only=True, omit_defaults=True):
 
 
 def outcome_number(outcome_id: str) -> int:
-    """Return the number of an outcome, which is the last part of its id (table/session/number)."""
+    """Return the number in an outcome's id (table/session/number)."""
     return int(outcome_id.rpartition("/")[2])
 
 
 class Checkpoint(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The body of a checkpoint: the totals of the rows before it, and whether it closed the journal."""
+    """The body of a checkpoint: the totals of the earlier rows, and whether it closed the journal."""
 
     totals: Totals = msgspec.field(name="memory")
     closed: bool = False

@@ -1,4 +1,4 @@
-"""Verification of the chain: every row in its place, unchanged, signed where required, and none missing."""
+"""Verification of the chain. It detects missing, moved, changed and unsigned rows."""
 
 from bisect import bisect_left
 from collections.abc import Callable
@@ -30,35 +30,35 @@ _decode_key_replaced = msgspec.json.Decoder(KeyReplaced).decode
 
 
 class Keyring(NamedTuple):
-    """The keys of a journal in order, and the rows (`handovers`) in which each was replaced by the next."""
+    """The keys of a journal, in order, and the rows (`handovers`) that record their replacement."""
 
     keys: tuple[PublicKey, ...]
     handovers: tuple[int, ...]
     lost: tuple[int, ...]
-    """The handovers that the old key did not sign because it was lost; a named person accepted them."""
+    """The handovers without a signature by the old key, which was lost. A named person accepted them."""
 
     @property
     def last(self) -> PublicKey:
-        """The key in force at the end."""
+        """The key in force at the journal's end."""
         return self.keys[-1]
 
     @property
     def unsigned_handovers(self) -> tuple[str, ...]:
-        """Sentences about the handovers that the old key did not sign."""
+        """Descriptions of the handovers that the old key did not sign."""
         return tuple(
-            f"the key from row {n} on: the previous key was lost, and only a person's statement links the two"
+            f"the key from row {n} on (the previous key was lost; only a person's statement links the keys)"
             for n in self.lost
         )
 
     def at(self, n: int) -> PublicKey:
-        """Return the key that signs row `n`. The old key signs a handover, unless it was lost."""
+        """Return the key that signs row `n`. The old key signs a handover, unless the key was lost."""
         return self.keys[bisect_left(self.handovers, n) + (n in self.lost)]
 
 
 def read_keyring(connection: apsw.Connection, path: Path, first: PublicKey) -> Keyring:
-    """Read and check every handover, starting with the `first` key.
+    """Read and check all handovers; `first` is the journal's first key.
 
-    Raises JournalFault if a handover was changed or moved, or its signatures are invalid.
+    Raises JournalFault if a handover was changed or moved, or if its signatures are invalid.
     """
     keys, handovers, lost = [first], [], []
     for row in list(rows_where(connection, path, f"{SIGNED_EVENT_CLAUSE} ORDER BY n", (KEY_REPLACED,))):
@@ -71,9 +71,9 @@ def read_keyring(connection: apsw.Connection, path: Path, first: PublicKey) -> K
 
 
 def check_in_place(connection: apsw.Connection, path: Path, row: Row) -> None:
-    """Check that a row matches its digest and that its link continues the previous row, without a walk.
+    """Check, without a walk, that a row matches its digest and that its link continues the previous row.
 
-    After this check, the signature of the row authenticates its contents. Raises JournalFault.
+    After this check, the row's signature authenticates its contents. Raises JournalFault.
     """
     where = f"{path}, row {row.n}"
     before = next(rows_where(connection, path, "WHERE n = ?", (row.n - 1,)), None)
@@ -86,7 +86,7 @@ def check_in_place(connection: apsw.Connection, path: Path, row: Row) -> None:
 
 
 def _check_handover(connection: apsw.Connection, path: Path, row: Row, old: PublicKey) -> KeyReplaced:
-    """Return a handover's contents after checking the row and its signatures."""
+    """Check a handover's row and signatures; return its contents."""
     where = f"{path}, row {row.n}"
     check_in_place(connection, path, row)
     assert row.body is not None
@@ -108,7 +108,7 @@ def _check_handover(connection: apsw.Connection, path: Path, row: Row, old: Publ
 
 
 SLICE = 1000
-"""Maximum number of rows read at a time; a longer read would keep the WAL from being written back."""
+"""Maximum number of rows read at a time. A longer read would keep the WAL from being written back."""
 
 Progress = Callable[[int, int], None]
 """Called with the number of rows walked so far and the total number of rows."""
@@ -118,7 +118,7 @@ _PRUNED = msgspec.json.Decoder(Pruned)
 
 
 class Verified(NamedTuple):
-    """The result of a walk without a fault."""
+    """The result of a walk that found no fault."""
 
     rows: int
     outcomes: int
@@ -129,14 +129,14 @@ class Verified(NamedTuple):
     last_n: int
     last_link: bytes
     unauthenticated: tuple[str, ...] = ()
-    """Sentences about parts that appear to be in order but are not authenticated by a signature."""
+    """Descriptions of parts without a visible fault that no signature authenticates."""
 
 
 class Walk:
     """One walk along the rows of a journal."""
 
     def __init__(self, connection: apsw.Connection, path: Path) -> None:
-        """Start before the first row; raises JournalFault if the journal is empty."""
+        """Start before the first row. Raises JournalFault if the journal is empty."""
         origin = read_origin(connection, path)
         if origin is None:
             raise JournalFault("journal_empty", path, "an empty journal", "a journal with its first row")
@@ -147,7 +147,7 @@ class Walk:
         self.last: Row | None = None
         self.layout = version_of(connection, str(path))
         self.authenticated_n = 0
-        """The last row with a verified signature, which also authenticates all rows walked before it."""
+        """The last row with a verified signature, which also authenticates the rows walked before it."""
         self.evidence_below = 0
         self.bodies_below = 0
         self._connection = connection
@@ -155,10 +155,10 @@ class Walk:
         self.keyring: Keyring = read_keyring(connection, path, PublicKey(origin.public_key))
         self.verified_from = 1
         self._partial = False
-        """Whether the totals are incomplete, because the walk began after the first row and has not reached a
-        checkpoint yet."""
+        """Whether the totals are incomplete. This is so between a start after the first row and the next
+        checkpoint."""
         self._unchecked: Row | None = None
-        """The last signed row whose signature has not been checked."""
+        """The last signed row, if its signature has not been checked."""
         self._counts = {"outcomes": 0, "signatures": 0, "evidence": 0, "dropped": 0}
         self._read_pruning()
 
@@ -170,7 +170,7 @@ class Walk:
     def skip_to_last_checkpoint(self, min_rows: int) -> None:
         """Start at the last checkpoint, or `min_rows` rows before the end if that is earlier.
 
-        A signature at the end authenticates the walked rows, because each link contains the previous one. If
+        A signature at the end authenticates all walked rows, because each link covers the previous link. If
         the checkpoint has a layout before `ALL_SIGNED`, which lacks some totals, start with the first row.
         """
         clause = f"{SIGNED_EVENT_CLAUSE} ORDER BY n DESC LIMIT 1"
@@ -191,11 +191,10 @@ class Walk:
         self._partial = True
 
     def run(self, progress: Progress | None = None, *, every_signature: bool = True) -> Verified:
-        """Walk to the end; raises JournalFault at the first fault.
+        """Walk to the end. Raises JournalFault at the first fault.
 
-        Without `every_signature`, only the signatures of checkpoints and other signed events and the last
-        signature are checked, not those of outcomes, and the outbox is compared by means of the index of
-        outcomes.
+        Without `every_signature`, check only the last signature and those of signed events, and compare the
+        outbox by the index of outcomes.
         """
         first = self.n
         while True:
@@ -257,7 +256,7 @@ class Walk:
                 "journal_row_changed", row.n, "no contents", "contents, because it was not pruned"
             )
         if row.after is not None:
-            # Pruning removes both: without the contents, no digest authenticates the state.
+            # Pruning removes both, because no digest authenticates the state without the contents.
             raise self._fault("journal_row_changed", row.n, "a state without contents", "both or neither")
         self._counts["dropped"] += 1
 
@@ -299,7 +298,7 @@ class Walk:
         self.totals.layout = totals.layout
 
     def _unsigned_end(self) -> tuple[str, ...]:
-        """Return a sentence about rows after the last signature, allowed only before `ALL_SIGNED`."""
+        """Return a description of the rows after the last signature, which only old layouts may have."""
         if self.authenticated_n == self.n:
             return ()
         rows = f"rows {self.authenticated_n + 1} to {self.n}, after the last signature"
@@ -326,10 +325,10 @@ class Walk:
             raise JournalFault("journal_outbox_differs", where, *problem)
 
     def _outbox_matches(self, waiting: Ranges) -> bool:
-        """Return whether exactly these outcomes are in the outbox, using only the index of their numbers.
+        """Return whether exactly these outcomes are in the outbox, according to the index of their numbers.
 
-        Thanks to the index, a start need not read all rows of a table whose outcomes are never settled. A
-        verification of the whole journal reads the rows instead, and detects a wrong index.
+        The index makes a start fast at a table whose outcomes are never settled. A complete verification
+        reads the rows instead, and detects an incorrect index.
         """
         if self._fetch("SELECT count(*) FROM outbox WHERE n <= ?", self.n) != [
             (sum(last + 1 - first for first, last in waiting),)
@@ -354,7 +353,7 @@ class Walk:
         return found == expected - closed
 
     def _read_pruning(self) -> None:
-        """Read the decisions to prune, and check each one's row, which the walk may not reach."""
+        """Read the decisions to prune, and check their rows, which the walk may not reach."""
         clause = f"{SIGNED_EVENT_CLAUSE} ORDER BY n"
         for row in list(rows_where(self._connection, self._path, clause, (PRUNED,))):
             if row.body is not None:
@@ -379,11 +378,10 @@ MAX_N = 2**63 - 1
 
 
 def check_stray_rows(connection: apsw.Connection, path: Path, last_n: int = MAX_N) -> None:
-    """Check that the tables have no rows before the first or after the last row, which a walk does not read.
+    """Raise JournalFault if a table has rows before the first or after the last row of the walk.
 
-    Pass `last_n` only while the journal is locked; otherwise rows that are being written would be reported.
-
-    Raises JournalFault for a stray row, which could stop the writer or be found by a query.
+    A stray row could stop the writer or appear in the result of a query. Pass `last_n` only while the journal
+    is locked; otherwise new rows would be reported.
     """
     expected = "rows from 1 on" if last_n == MAX_N else f"rows 1 to {last_n}"
     for table in ("rows", "evidence", "outbox"):
@@ -395,9 +393,9 @@ def check_stray_rows(connection: apsw.Connection, path: Path, last_n: int = MAX_
 
 
 def _check_orphans(connection: apsw.Connection, path: Path, walked_n: int) -> None:
-    """Check that after the walked rows there is no evidence or outbox entry without its row.
+    """Raise JournalFault if evidence or an outbox entry after the walked rows has no row.
 
-    A row written during the walk is committed together with both, so it is not reported. Raises JournalFault.
+    A row written during the walk is committed together with its evidence and entry, and is not reported.
     """
     for table in ("evidence", "outbox"):
         statement = (
@@ -413,19 +411,17 @@ def _check_orphans(connection: apsw.Connection, path: Path, walked_n: int) -> No
 def verify_all(
     connection: apsw.Connection, path: Path, progress: Progress | None, *, every_signature: bool
 ) -> tuple[Verified, Keyring]:
-    """Check the database's pages, then every row; return the result and the keys that signed the rows.
+    """Check the database's pages and all rows; return the result and the keys that signed the rows.
 
-    Without `every_signature`, the signatures of outcomes are not checked (see `Walk.run`).
-
-    Raises:
-        JournalFault: the first fault.
+    Without `every_signature`, the signatures of outcomes are not checked (see `Walk.run`). Raises
+    JournalFault at the first fault.
     """
     try:
         lines = [str(line) for (line,) in connection.execute("PRAGMA integrity_check(1)")]
     except apsw.Error as error:
         raise sqlite_fault(error, path) from error
     if lines != ["ok"]:
-        raise JournalFault("journal_damaged", path, lines[0].replace("\n", "; "), "a sound database")
+        raise JournalFault("journal_damaged", path, lines[0].replace("\n", "; "), "an undamaged database")
     check_stray_rows(connection, path)
     walk = Walk(connection, path)
     verified = walk.run(progress, every_signature=every_signature)

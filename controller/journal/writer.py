@@ -1,4 +1,4 @@
-"""The writer's thread, which commits queued entries in order and only then reports them as durable."""
+"""The writer's thread. It commits queued entries, in order, and then reports them as durable."""
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -30,13 +30,13 @@ from controller.model.effects import Late
 
 
 class Ticket:
-    """The receipt for a queued entry: once it is `durable`, its outcomes may be published."""
+    """The receipt for a queued entry. When it is `durable`, the entry's outcomes may be published."""
 
     def __init__(self) -> None:
         self.rows: tuple[Row, ...] = ()
-        """The entry's rows, once they are durable."""
+        """The entry's rows; empty before they are durable."""
         self.fault: JournalFault | None = None
-        """The reason why an acknowledgement was refused, once the refusal is durable."""
+        """The reason for the refusal of an acknowledgement. It is set before the ticket is durable."""
         self._durable = Event()
 
     @property
@@ -50,11 +50,11 @@ class Ticket:
         return tuple(row for row in self.rows if row.seq is not None)
 
     def wait(self, timeout_s: float | None = None) -> bool:
-        """Wait until the rows are on the disk; return False on timeout. Don't call it in the core thread."""
+        """Wait for the rows to reach the disk; return False on timeout. Not for the core's thread."""
         return self._durable.wait(timeout_s)
 
     def mark_durable(self, rows: Sequence[Row]) -> None:
-        """Mark these rows as durable; only the writer calls this."""
+        """Mark these rows as durable. Only the writer calls this."""
         self.rows = tuple(rows)
         self._durable.set()
 
@@ -65,7 +65,7 @@ def _no_drafts(_drafter: Drafter) -> list[Draft]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """One job for the writer: rows to draft, an acknowledgement to match, or rows to prune."""
+    """A job for the writer: rows to draft, an acknowledgement to match, or rows to prune."""
 
     ticket: Ticket = field(default_factory=Ticket)
     draft: Callable[[Drafter], list[Draft]] = _no_drafts
@@ -74,51 +74,51 @@ class Entry:
     pruned: Pruned | None = None
     last: bool = False
     outside: bool = False
-    """Whether outside parties can cause such entries without limit, so that they may not fill the queue."""
+    """Whether outside parties can cause such entries without limit. They may not fill the queue."""
 
     @property
     def can_wait(self) -> bool:
-        """Whether it contains only late readings, which are written together with the next row."""
+        """Whether the entry contains only late readings, which are written with the next row."""
         return bool(self.late) and self.draft is _no_drafts
 
 
 OnDurable = Callable[[Ticket], None]
-"""Called in the writer's thread, in order, when a ticket's rows are durable; it must return immediately."""
+"""Called in the writer's thread, in order, with each ticket that becomes durable. Must return immediately."""
 WallClock = Callable[[], WallTime]
-"""Returns the wall time and whether it is synchronized: for people to read, never to measure durations."""
+"""Returns the wall time, and whether it is synchronized. Wall times are for people, not for measurements."""
 
 
 PAGE_BYTES = 4096
 """SQLite's default page size."""
 _CLOSE_TIMEOUT_S = 5.0
-"""Maximum time that an abandoned writer may take to close the file."""
+"""Maximum time for an abandoned writer to close the file."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """The writer's limits; the defaults suit a table."""
+    """The writer's limits."""
 
     max_waiting: int = 4096
-    """Maximum number of entries that may wait for the disk; one more is a fault."""
+    """Maximum number of entries waiting for the disk. A further entry causes a fault."""
     max_waiting_outside: int = 1024
-    """With this many entries waiting, `outside` entries are refused: the rest of the queue is for play."""
+    """Number of waiting entries at which `outside` entries are refused. The rest of the queue is for play."""
     max_per_commit: int = 64
     """Maximum number of entries in one commit."""
     max_late: int = 64
-    """Maximum number of late readings that wait to be written with another row."""
+    """Maximum number of late readings that wait for another row."""
     rows_between_checkpoints: int = 256
     wal_pages: int = 1000
-    """The WAL is written back at this size if nothing is waiting, and at eight times this size regardless."""
+    """Size at which an idle writer writes the WAL back. A busy writer does so at eight times this size."""
     wal_fault_pages: int = 16384
-    """At this size (64 MB) and above, a reader that prevents the WAL from being written back is a fault."""
+    """Size (64 MB) from which on a reader that prevents the WAL from being written back is a fault."""
     retry_s: float = 0.1
-    """The first pause after a failed write; it doubles with each attempt, up to 50 times this length."""
+    """Pause after the first failed write. It doubles with each attempt, up to 50 times this length."""
     file_check_s: float = 1.0
-    """How often an idle writer checks that the journal's files have not been replaced."""
+    """Interval at which an idle writer checks that the journal's files have not been replaced."""
 
 
 class Writer:
-    """Owns the writing connection and the thread that uses it, from construction until it is closed."""
+    """Owns the writing connection and the thread that uses it. Construction starts the thread."""
 
     def __init__(
         self,
@@ -131,7 +131,7 @@ class Writer:
         wall: WallClock,
         limits: Limits,
     ) -> None:
-        """Continue after the journal's last row."""
+        """Start the thread, which continues after the journal's last row."""
         self._connection = opened.connection
         self._path = path
         self._head = opened.head
@@ -165,7 +165,7 @@ class Writer:
 
     @property
     def running(self) -> bool:
-        """Whether the thread still has the journal open; a stalled disk can block it during a write."""
+        """Whether the thread still has the journal open. A stalled disk can block the thread in a write."""
         return self._thread.is_alive()
 
     @property
@@ -175,26 +175,25 @@ class Writer:
 
     @property
     def fault(self) -> JournalFault | None:
-        """The active fault, if any."""
+        """The active fault, or None."""
         return self._stopped or self._alarms.current
 
     def check(self) -> None:
-        """Raise JournalFault if no more entries are accepted."""
+        """Raise JournalFault if the journal no longer accepts entries."""
         if self._stopped is not None:
             raise self._stopped
 
     def put(self, entry: Entry) -> Ticket:
         """Queue an entry without waiting for the disk.
 
-        Raises:
-            JournalFault: too many entries are waiting, or the journal is closed or has stopped. After
-                `journal_crowded`, which is raised only for `outside` entries, others are still accepted.
+        Raises JournalFault if too many entries are waiting or the journal is closed or stopped. The fault
+        `journal_crowded` affects only `outside` entries.
         """
         with self._put_lock:
             self.check()
             if entry.outside and self._queue.qsize() >= self._limits.max_waiting_outside:
                 found = f"{self._limits.max_waiting_outside} entries waiting for the disk"
-                expected = "fewer, because the rest of the queue is reserved for play"
+                expected = "fewer, since the rest of the queue is reserved for play"
                 raise JournalFault(CROWDED, self._path, found, expected)
             try:
                 self._queue.put_nowait(entry)
@@ -208,11 +207,10 @@ class Writer:
         return entry.ticket
 
     def close(self, timeout_s: float) -> None:
-        """Write all queued entries and a last checkpoint, then close.
+        """Write all queued entries and a last checkpoint, then close the journal.
 
-        Raises:
-            JournalFault: the disk took longer than `timeout_s`, or the files were deleted or replaced; rows
-                that were not written are lost when this process ends.
+        Raises JournalFault if the disk takes longer than `timeout_s`, or if the files were deleted or
+        replaced. Unwritten rows are lost when this process ends.
         """
         with self._put_lock:
             closed = JournalFault("journal_closed", self._path, "a closed journal", "an open one")
@@ -247,7 +245,7 @@ class Writer:
         finally:
             with suppress(apsw.Error):
                 if self._file_fault is not None:
-                    # SQLite would write back and delete whatever files now have the journal's names.
+                    # Otherwise SQLite would write to and delete the files that now have the journal's names.
                     self._connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
                 self._connection.close()
 
@@ -339,7 +337,7 @@ class Writer:
         return rows
 
     def _commit(self, rows: Sequence[Row], closed: Sequence[int]) -> None:
-        """Commit, retrying as long as necessary; rows are never dropped or reordered."""
+        """Commit, and retry until the commit succeeds. Rows are never dropped or reordered."""
         fault: JournalFault | None = None
         since = 0
         tries = 0
@@ -362,7 +360,7 @@ class Writer:
             self._alarms.end("write")
 
     def _wait_for_files(self) -> None:
-        """Wait until the opened files are back under their names; writes to a deleted file would be lost."""
+        """Wait until the opened files have their names again. Writes to a deleted file would be lost."""
         while self._check_files() is not None:
             if self._stopped is not None or self._abandoned.wait(self._limits.retry_s):
                 raise _AbandonedError
@@ -410,7 +408,7 @@ class Writer:
             self._write_back()
 
     def _write_back(self) -> None:
-        """Write the WAL back into the database and truncate it. A reader can only delay this."""
+        """Write the WAL back into the database and truncate it, unless a reader prevents this."""
         self._connection.set_busy_timeout(0)
         try:
             self._connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
@@ -425,13 +423,13 @@ class Writer:
             self._connection.set_busy_timeout(BUSY_MS)
 
     def _check_readers(self) -> None:
-        """Raise an alarm if readers have kept a large WAL from being written back; the fault names them."""
+        """Raise an alarm that names the readers of a large WAL that can't be written back."""
         if self._wal_pages < self._limits.wal_fault_pages:
             return
         wal = self._path.with_name(self._path.name + "-wal")
         size_mb = self._wal_pages * PAGE_BYTES / 1e6
         readers = ", ".join(list_readers(self._path)) or "an unknown process"
-        found = f"{size_mb:.0f} MB that can't be written back while being read by {readers}"
+        found = f"{size_mb:.0f} MB that can't be written back because of the readers {readers}"
         expected = f"less than {self._limits.wal_fault_pages * PAGE_BYTES / 1e6:.0f} MB"
         self._alarms.begin(WAL, JournalFault("journal_wal_grows", wal, found, expected))
 

@@ -168,7 +168,8 @@ FAULTS: Mapping[str, PublishFaultKind] = {
     "settlement_lost": PublishFaultKind(
         "the settlement engine no longer has outcomes that it acknowledged",
         "its database was restored from a backup",
-        "do nothing, since the table sends the outcomes again; if they were pruned, see `replay_impossible`",
+        "no action is needed, since the table sends the outcomes again; if they were pruned, see"
+        " `replay_impossible`",
         "automatically, once the engine's reported progress agrees with the journal",
     ),
     "answers_overflow": PublishFaultKind(
