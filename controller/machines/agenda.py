@@ -27,7 +27,6 @@ class Inspections:
     """The equipment that awaits inspection. A person confirms each inspection."""
 
     def __init__(self) -> None:
-        """Start without pending inspections."""
         self._waiting: list[str] = []
 
     @property

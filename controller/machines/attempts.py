@@ -339,7 +339,6 @@ class Attempts(Generic[Value, V]):
         self._answer_ruling(was)
 
     def _acceptable(self) -> bool:
-        """Return whether a person can accept a proposal or a detected value."""
         verdict = self._verdict
         if verdict is None or not self.machine.allows("accept"):
             return False
@@ -503,7 +502,6 @@ class Attempts(Generic[Value, V]):
             self._ruled_us = entered.t
 
     def _describe(self) -> str:
-        """Return the attempt's result or state as text, for the answer to a ruling."""
         if self.state in ("called", self.terms.void, self.terms.cleared):
             return self._as_spoken(self._standing_value)
         return {"review": "under review", "proposed": "proposed"}.get(self.state, "not called yet")
@@ -520,5 +518,4 @@ class Attempts(Generic[Value, V]):
 
 
 def _grade_of(verdict: ThrowVerdict | SpinVerdict | DealVerdict) -> Grade:
-    """Return the source of a verdict: the table's sensors or a smart wheel."""
     return verdict.grade if isinstance(verdict, SpinVerdict) else "sensors"

@@ -29,7 +29,7 @@ class AttemptTerms:
     in_progress: str
     """The state of an attempt in progress, such as `in_flight`."""
     void: str
-    """The state of an attempt that does not count, and the input that declares it."""
+    """The state of an attempt that does not count, and the input that declares an attempt void."""
     set_result: str
     """The input that enters the result, such as `set_dice`."""
     clear: str | None = None
@@ -266,7 +266,7 @@ class AttemptJudge(Protocol[Seen_co, V]):
 
 
 class AttemptRules(Protocol):
-    """The rules for calling attempts of every kind."""
+    """The rules for the calls of all attempts."""
 
     @property
     def call_hold_ms(self) -> float:

@@ -87,7 +87,7 @@ REFUSALS: dict[str, str] = {
 
 
 PLAYER_ROLES = frozenset({"player", "shooter", "guest"})
-"""Roles that may not rule on attempts or open or lock a table. All other roles are staff."""
+"""Roles that may not rule on attempts, or open or lock a table. All other roles are staff."""
 PLAYER_INPUTS = frozenset({"pass_dice", "play", "fold", "decline", "buy", "leave"})
 """Inputs that players may enter."""
 SETTLEMENT_INPUTS = frozenset({"line_bet", "pair_plus", "late_wager", "play_asked", "played"})

@@ -47,7 +47,6 @@ class TableMode:
     """The three machines of a table's mode: open or closed, locked or unlocked, and test mode."""
 
     def __init__(self, agenda: Agenda, *, opening: str = "open", lock: str = "unlocked") -> None:
-        """Start in these states."""
         self._agenda = agenda
         self._opening = FlatMachine(OPENING_TRANSITIONS, opening, self._publish)
         self._lock = FlatMachine(LOCK_TABLE, lock, self._publish)

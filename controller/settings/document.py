@@ -160,7 +160,6 @@ def _marks(marks: Sequence[object]) -> Iterator[object]:
 
 
 def _limit(mark: object, parts: str) -> str:
-    """Describe a limit. `parts` names the unit of a length: characters or items."""
     match mark:
         case bounds.Gt(gt=minimum):
             return f" greater than {minimum}"
@@ -181,7 +180,6 @@ def _limit(mark: object, parts: str) -> str:
 
 
 def _bounds_of(mark: msgspec.Meta) -> Iterator[object]:
-    """Yield the limits of a msgspec type as annotated-types bounds."""
     if mark.gt is not None:
         yield bounds.Gt(_plain(mark.gt))
     if mark.ge is not None:

@@ -156,8 +156,6 @@ def _unusable(file: str, at: tuple[int, int], found: str, expected: str, hint: s
 
 
 class _Composer:
-    """Builds a document from the parser's events, with the position of each key."""
-
     def __init__(self, file: str) -> None:
         self._file = file
         self._positions: dict[KeyPath, Position] = {}

@@ -273,7 +273,6 @@ class Craps(PlaysThrows):
         return Reason(code="no_line_bet", rule=self._rules.line_bet_rule, seen=seen)
 
     def _show_line_bet(self, t: int) -> None:
-        """Set the lamp that warns the crew of a missing line bet."""
         lamp = "missing" if self._lacks_line_bet else "off"
         if lamp != self._line_bet_shown:
             self._line_bet_shown = lamp
@@ -420,7 +419,6 @@ class Craps(PlaysThrows):
                 self._shooter_cause = "new_shooter"
 
     def _reapply(self, entered: Input) -> None:
-        """Reapply an input that was entered after a corrected roll."""
         with suppress(InputRefused):  # a run-out is dropped if the corrected roll leaves a point on
             self._check_between_throws(entered)
             self._apply_between_throws(entered)

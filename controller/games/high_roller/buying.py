@@ -242,7 +242,10 @@ def no_roll_due(state: HighRollerState) -> InputRefused | None:
 
 
 def leave(state: HighRollerState, name: str) -> HighRollerState:
-    """Record that a player leaves. The player's cards stay in the game (!H-19)."""
+    """Record that a player leaves. The player's cards stay in the game (!H-19).
+
+    Raise InputRefused if no player at the table has this seat.
+    """
     if name not in state.names or name in state.gone:
         raise InputRefused(
             "bad_argument", f"leave: found seat {name}, expected the seat of a player at the table"

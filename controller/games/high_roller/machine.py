@@ -306,7 +306,6 @@ class HighRoller(PlaysThrows):
         self.follow_up(entered.t)
 
     def _reapply(self, entered: Input) -> None:
-        """Reapply an input entered after a corrected roll. Raise InputRefused if it no longer applies."""
         match entered.name:
             case "decline" if roller(self._state) == str(entered.seat):
                 self._follow(decline(self._state, self._rules))
@@ -414,7 +413,6 @@ class HighRoller(PlaysThrows):
     # --- between games ---
 
     def _next_game(self, t: int) -> None:
-        """Open the next game after the winner is paid, which makes the last result final."""
         self._settle_last()
         self._machine.fire("next_game")
         self._become(buying.next_game(self._state, button_moves=True))

@@ -136,7 +136,6 @@ class Launches:
         return self._launched(candidate)
 
     def _see_late(self) -> None:
-        """Add the delayed pulses to the pending pulses of the same ball."""
         late, self._late = self._late, []
         seen = [] if self._candidate is None else self._candidate.readings
         readings = sorted((*late, *seen), key=lambda reading: reading.t)
@@ -190,7 +189,6 @@ class OldBall:
     """Follows the ball of a void or rejected spin until its pulses end or it is launched again."""
 
     def __init__(self, watch: SpinWatch) -> None:
-        """Continue with the watch of the void or rejected spin."""
         self.watch = watch
         pulses = [r.t for r in watch.readings if isinstance(r, BallBeam)]
         self._first_us, self._last_us = (pulses[0], pulses[-1]) if pulses else (0, 0)

@@ -74,7 +74,6 @@ class Spins(WheelSpins):
         wheel_state: WheelGameState | None = None,
         last: int = 0,
     ) -> None:
-        """Start after spin `last`, with the learned properties of the wheel."""
         super().__init__(
             game,
             rules,
@@ -115,7 +114,6 @@ class Spins(WheelSpins):
             self._see_other(reading)
 
     def _see_mark(self, mark: Reading) -> None:
-        """Handle an index pass during a spin."""
         watch = self._watch
         assert watch is not None
         watch.receive(mark)
@@ -127,7 +125,6 @@ class Spins(WheelSpins):
         self._index_passes.append(mark)
 
     def _see_pulse(self, pulse: Reading) -> None:
-        """Handle a pulse during a spin."""
         watch = self._watch
         assert watch is not None
         watch.receive(pulse)

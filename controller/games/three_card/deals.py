@@ -74,7 +74,6 @@ class Deals:
         calls: Calls,
         last: int = 0,
     ) -> None:
-        """Start after deal `last`."""
         self._game = game
         self._rules = rules
         self._agenda = agenda
@@ -210,8 +209,8 @@ class Deals:
     def play_asked(self, entered: Input) -> None:
         """Record a request for Play on the positions that have not folded (T-DEAL-4).
 
-        The table signs the statement that permits Play only after this record. No position can therefore have
-        both Play and a fold.
+        The table first records the request and then signs the statement that permits Play. No position can
+        therefore have both Play and a fold.
         """
         if entered.what in self._nonces:
             return  # A repeated request must not make the dealer wait again.
@@ -247,7 +246,6 @@ class Deals:
 
     @property
     def _folded(self) -> tuple[str, ...]:
-        """The folded positions of the current deal."""
         acts = self._layout().acts if self.attempts.open else {}
         return tuple(position for position, act in acts.items() if act == "fold")
 
@@ -296,7 +294,6 @@ class Deals:
             self._advance(reading.t, verdict, new_card=isinstance(reading, Card))
 
     def _note(self, entered: Input) -> None:
-        """Add a person's input to the deal, and advance the deal if possible."""
         attempts = self.attempts
         readings = [*self._readings, entered]
         if attempts.in_progress:
@@ -372,7 +369,6 @@ class Deals:
         return msgspec.structs.replace(entered, what=self.attempts.terms.part_named(entered))
 
     def _check_card(self, entered: Input) -> None:
-        """Raise InputRefused if the card can't be entered at its position."""
         layout = self._layout()
         filled = fill(layout.hands, entered)
         if filled is None:

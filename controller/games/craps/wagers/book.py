@@ -297,7 +297,6 @@ class DiceState:
     """The state of the dice without bets: the point, the shooter, and the rolls of the current hand."""
 
     def __init__(self, dice: Dice | None = None) -> None:
-        """Start with `dice` or, by default, on a come-out roll without a shooter."""
         self.dice = dice or Dice()
 
     @property

@@ -226,7 +226,6 @@ class HighRollerBook(Book):
     """The wager book of one High Roller table."""
 
     def __init__(self, table: HighRollerPayTable, policy: RollPolicy = RECOMMENDED) -> None:
-        """Settle with this pay table and with the rule set's policy for rolls."""
         self._policy = policy
         self._settings = table.settings
         self._pot = BonusPot()
@@ -375,7 +374,6 @@ class HighRollerBook(Book):
                 return []
 
     def _decide(self, play: Play, winner: BoughtCard | None) -> list[AnswerLine]:
-        """Return the decisions on all cards if there is a winner, and otherwise none."""
         if winner is None:
             return []
         price = self._settings.card_cents.value

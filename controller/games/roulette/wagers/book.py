@@ -47,7 +47,7 @@ class Bet(Request, frozen=True, kw_only=True, tag="bet"):
 
 
 class Close(Request, frozen=True, kw_only=True, tag="close"):
-    """No more bets."""
+    """Close betting when No More Bets is called."""
 
 
 class Spin(Request, frozen=True, kw_only=True, tag="spin"):
@@ -78,8 +78,6 @@ _DUPLICATE_ID = Refusal(BOOK_ID, "a bet with this id has already been accepted; 
 
 @dataclass(slots=True)
 class _Chips:
-    """The chips of one bet on the layout."""
-
     player: str
     spot: Spot
     cents: int

@@ -131,7 +131,6 @@ class Layout:
         )
 
     def _nearest(self, wager: str, numbers: tuple[str, ...]) -> str:
-        """Return, as text, the wager's spots that have the most numbers in common with `numbers`."""
         places = self._inside[wager]
         best_count = max(len(covers.intersection(numbers)) for covers in places)
         nearest = [covers for covers in places if len(covers.intersection(numbers)) == best_count]
@@ -166,7 +165,6 @@ def _block(row: int, rows: int, column: int, columns: int) -> Numbers:
 
 
 def _blocks(rows: int, columns: int) -> list[Numbers]:
-    """Return all blocks of this size in the twelve rows of three."""
     return [
         _block(row, rows, column, columns)
         for row in range(_ROWS - rows + 1)

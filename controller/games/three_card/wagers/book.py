@@ -273,7 +273,6 @@ class ThreeCardBook(Book):
         return lines
 
     def _undealt(self, dealt: Container[str]) -> list[AnswerLine]:
-        """Remove the wagers on positions that were not dealt in, and return the lines that hand them back."""
         outside = [seat for seat in self._positions if seat not in dealt]
         gone = [stake for seat in outside for stake in self._positions.pop(seat).values()]
         self._order = [stake for stake in self._order if stake not in gone]
