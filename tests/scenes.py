@@ -93,7 +93,6 @@ def throw(
 
 
 def fly(flight: Flight, start_us: int) -> list[AnyReading]:
-    """Return one die's release and track."""
     release = DieReleased(t=start_us, dev="cam", die=flight.die, x=FIRST_X_MM, y=flight.y_mm)
     readings: list[AnyReading] = [release]
     readings += [
@@ -135,10 +134,8 @@ def says(t: int, name: str, by: str = "boxperson", **arguments: object) -> Input
 
 
 def in_order(readings: Iterable[AnyReading]) -> list[AnyReading]:
-    """Sort readings by their time."""
     return sorted(readings, key=lambda reading: reading.t)
 
 
 def outcomes(effects: Sequence[Effect]) -> list[Outcome]:
-    """Return the published outcomes among the effects."""
     return [effect for effect in effects if isinstance(effect, Outcome)]

@@ -62,7 +62,6 @@ def heard(lines: Iterable[str], begins_us: int = START_US, wheel: Ss2Wheel | Non
 
 
 def reports(readings: Iterable[AnyReading]) -> list[WheelStatus]:
-    """Return the wheel's reports among the readings."""
     return [reading for reading in readings if isinstance(reading, WheelStatus)]
 
 

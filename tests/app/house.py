@@ -31,7 +31,6 @@ class ManualClock:
         self.us = 0
 
     def now_us(self) -> int:
-        """Return the time."""
         return self.us
 
     def reach(self, now_us: int) -> None:
@@ -86,21 +85,17 @@ class House:
         return self.open()
 
     def rows(self) -> list[Row]:
-        """Read the journal."""
         with Reader(self.options.place.journal) as reader:
             return list(reader.rows(evidence=True))
 
     def outcomes(self) -> list[Outcome]:
-        """Read the journal's outcomes."""
         return [decode_outcome(row.body) for row in self.rows() if row.seq is not None and row.body]
 
     def types(self) -> list[str]:
-        """Return the types of the journal's outcomes."""
         return [outcome.type for outcome in self.outcomes()]
 
 
 def live_of(daemon: Daemon) -> RunningTable:
-    """Return the open table."""
     assert daemon.live is not None
     return daemon.live
 

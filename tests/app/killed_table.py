@@ -147,7 +147,6 @@ class KilledTable:
     # --- checks ---
 
     def check(self) -> None:
-        """Check the journal of a killed table."""
         rows, recovered = self._read()
         links = [row.link for row in rows]
         assert links[: len(self.links)] == self.links, "rows written before have changed or are missing"

@@ -197,7 +197,6 @@ class Evening:
         until(self.agree, "the engine to settle all published outcomes")
 
     def status(self, word: str) -> object:
-        """Return one field of the table's status."""
         return self.table.status()[word]
 
     def next_seq(self) -> int:
@@ -215,7 +214,6 @@ class Evening:
         return settled and publish["unacknowledged"] == 0
 
     def bet(self, after: str) -> None:
-        """Place the player's wagers."""
         for wager in self.punter(after, self.made):
             self.made += 1
             bet = {"id": f"b{self.made}", "player": "ann", "amount": 100, **wager}
@@ -335,7 +333,6 @@ class Evening:
             self._coming = [Part(feed[rest + 1 :], published[outcomes:])]
 
     def kill_engine(self) -> None:
-        """Kill and restart the engine."""
         assert self.service is not None
         self.service.kill()
         self.service.start()
@@ -347,7 +344,6 @@ class Evening:
         self.broker.start()
 
     def close(self) -> None:
-        """Stop all processes."""
         if self.table.process is not None:
             self.table.kill()
         if self.service is not None:

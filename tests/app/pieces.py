@@ -46,7 +46,6 @@ def _power_lost(outcome: Outcome) -> bool:
 
 
 def recorded_hashes(path: Path) -> Iterator[str]:
-    """Yield the hash of a recording up to each line."""
     digest = sha256()
     with path.open("rb") as stream:
         for line in b"".join(Source(stream)).splitlines(keepends=True):

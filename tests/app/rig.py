@@ -103,12 +103,10 @@ class Table:
 
     @property
     def journal(self) -> Path:
-        """Return the journal's folder."""
         return self.folder / "journal"
 
     @property
     def socket(self) -> str:
-        """Return the control socket."""
         return str(self.control or self.folder / "control")
 
     @property
@@ -117,7 +115,6 @@ class Table:
         return (self.folder / "log").read_text(encoding="utf-8")
 
     def command(self) -> list[str]:
-        """Return the command line."""
         paths = [
             "--journal",
             str(self.journal),
@@ -192,7 +189,6 @@ class Table:
         return next(conversation(self.socket, request))
 
     def answers(self) -> bool:
-        """Return whether the daemon responds."""
         try:
             self.status()
         except OutOfReachError:
@@ -200,7 +196,6 @@ class Table:
         return True
 
     def status(self) -> Json:
-        """Request the status."""
         status = self.ask(do="status")["status"]
         assert isinstance(status, dict)
         return status
@@ -257,6 +252,5 @@ class Table:
         return code
 
     def rows(self) -> list[Row]:
-        """Read the journal."""
         with Reader(self.journal / "journal.db") as reader:
             return list(reader.rows(evidence=True))

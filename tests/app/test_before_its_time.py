@@ -57,7 +57,6 @@ class Display:
         return True
 
     def close(self) -> None:
-        """Disconnect."""
         self._link.drop()
 
 
@@ -174,5 +173,4 @@ def beams_in(log: Path) -> int:
 
 
 def readings(heard: Sequence[Json]) -> list[Json]:
-    """Return the readings among a watcher's lines."""
     return [msgspec.convert(line["reading"], Json) for line in list(heard) if "reading" in line]

@@ -44,7 +44,6 @@ class Display:
         return msgspec.json.decode(self.heard(), type=TableBoard).awaited
 
     def heard(self) -> bytes:
-        """Return the next message."""
         return self._heard.get(timeout=PATIENCE_S)
 
     def close(self) -> None:

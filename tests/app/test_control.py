@@ -70,7 +70,6 @@ def connected(path: str) -> socket.socket:
 
 
 def asked(link: socket.socket, line: bytes = FAULTS) -> Json:
-    """Send another request on this connection."""
     link.sendall(line)
     return msgspec.json.decode(link.makefile("rb").readline(), type=Json)
 

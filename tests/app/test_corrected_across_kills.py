@@ -55,7 +55,6 @@ PAIRS = [
 
 
 def database_of(kind: str, request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """Return the URL of this test's database."""
     if kind == "sqlite":
         return f"sqlite:///{tmp_path}/killed.db"
     cluster: Cluster = request.getfixturevalue("cluster")

@@ -141,7 +141,6 @@ def shifted(readings: list[AnyReading], by_us: int) -> list[AnyReading]:
 
 
 def accounts_of(published: list[Outcome], case: Case, url: str, folder: Path) -> dict[str, int]:
-    """Settle the outcomes and return every account."""
     folder.mkdir(exist_ok=True)
     table = SealedTable(case.table, key_in(folder), first_seq=published[0].seq)
     bank = Bank(url)

@@ -50,7 +50,6 @@ def tablectl(started: list[subprocess.Popen[str]], *words: str) -> subprocess.Po
 
 
 def has_printed(process: subprocess.Popen[str]) -> bool:
-    """Return whether the process has printed any output."""
     assert process.stdout is not None
     return bool(select.select([process.stdout], [], [], 0)[0])
 

@@ -322,7 +322,6 @@ def test_a_user_in_no_group_may_read_the_status_and_nothing_else(table: Table, o
 
 
 def groups_named(*names: str) -> bool:
-    """Return whether this machine has these groups."""
     known = {entry.gr_name for entry in grp.getgrall()}
     return known.issuperset(names)
 

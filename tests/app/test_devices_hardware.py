@@ -26,7 +26,6 @@ class Bench:
         self._devices = {device.name: device for device in devices}
 
     def start(self, hear: Hear) -> None:
-        """Keep the listener."""
         self.hear = hear
 
     def stop(self, timeout_s: float) -> bool:
@@ -34,7 +33,6 @@ class Bench:
         return timeout_s > 0
 
     def run_on(self, name: str, work: Work) -> None:
-        """Do the work now."""
         work(self._devices[name], 1_000)
 
 
@@ -58,12 +56,10 @@ class Board:
         return len(self.published)
 
     def status(self) -> Mapping[str, object]:
-        """Return the board's state."""
         return {"phase": self.phase, "does": list(self.does)}
 
     @property
     def lamps(self) -> dict[str, str]:
-        """Return the commanded lamps."""
         return {fields["name"]: fields["shows"] for verb, fields in self.published if verb == "lamp"}
 
 
@@ -80,7 +76,6 @@ class Wheel:
         self.voided += now_us > 0
 
     def status(self) -> Mapping[str, object]:
-        """Return an empty status."""
         return {}
 
 

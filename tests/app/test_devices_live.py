@@ -95,7 +95,6 @@ def test_faults_at_the_cables_cause_no_false_outcome_and_replay_gives_the_same_b
 
 
 def readings_in(path: Path) -> list[AnyReading]:
-    """Read a recording."""
     with open_log(str(path)) as log:
         return list(log)
 
@@ -137,7 +136,6 @@ def test_a_pulled_cable_is_named_with_its_remedy(
 
 
 def device(one: Evening, name: str) -> dict[str, object]:
-    """Return a device's part of the status."""
     devices = build_status(one.daemon)["devices"]
     assert isinstance(devices, dict)
     status: dict[str, object] = devices[name]

@@ -64,7 +64,6 @@ def test_a_remedy_names_only_commands_and_pages_that_ship(code: str) -> None:
 
 
 def helped(command: str, words: list[str]) -> str:
-    """Return the help of a command and its subcommand."""
     printed = io.StringIO()
     for asked in ([command], [command, *words[:1]]):
         before = ["--database", "sqlite:///none"] if command == "settlement" else []

@@ -176,7 +176,6 @@ WALL = """
 
 
 def state_of(control: Path) -> str:
-    """Return the table's lock state."""
     status = next(conversation(str(control), {"do": "table"}))["floor"]
     assert isinstance(status, dict)
     return str(status.get("lock"))
@@ -236,7 +235,6 @@ def test_a_throw_at_a_live_table_ends_with_its_pictures_in_the_journal(tmp_path:
 
 
 def status_of_table(control: Path, word: str) -> Json:
-    """Return one part of the table's status."""
     status = next(conversation(str(control), {"do": "status"}))["status"]
     assert isinstance(status, dict)
     part = status[word]

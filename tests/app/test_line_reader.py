@@ -12,7 +12,6 @@ LIMIT = 12
 
 
 def heard(data: bytes, cuts: list[int]) -> list[bytes | None]:
-    """Read these bytes in pieces."""
     hearing = LineReader(0, LIMIT)
     edges = sorted({0, len(data), *(cut % (len(data) + 1) for cut in cuts)})
     return [line for first, end in pairwise(edges) for line in hearing.feed(data[first:end], 0)]

@@ -113,7 +113,6 @@ class InterruptedTable:
 
     @property
     def now_us(self) -> int:
-        """Return the time of the next step."""
         return self.daemon.clock.now_us() + GAP_US
 
     @property
@@ -164,7 +163,6 @@ class InterruptedTable:
         unlocked(self.daemon)
 
     def close(self) -> None:
-        """Close everything."""
         for each in self.house.daemons:
             each.close()
 

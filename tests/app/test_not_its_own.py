@@ -41,7 +41,6 @@ class Station:
     turns = 0
 
     def start(self, hear: Callable[[AnyReading], object]) -> None:
-        """Keep the listener."""
         self.hear = hear
 
     def stop(self, timeout_s: float) -> bool:

@@ -86,7 +86,6 @@ class Table:
             live_of(self.daemon).core.turn(0)
 
     def runs_to(self, t: int) -> None:
-        """Advance time."""
         self.daemon.clock.reach(t)
         drain(self.daemon)
 

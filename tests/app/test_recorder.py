@@ -38,11 +38,9 @@ class Desk:
         self.recorder.put(RecordingEnd(whole=whole))
 
     def has_closed(self, name: str) -> bool:
-        """Return whether this recording has ended."""
         return name in [recording.name for recording in self.closed]
 
     def path(self, name: str) -> Path:
-        """Return a recording's file."""
         return self.folder / f"{name}.jsonl.gz"
 
 

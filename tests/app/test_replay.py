@@ -28,7 +28,6 @@ class FastClock:
         self._start = time.monotonic_ns()
 
     def now_us(self) -> int:
-        """Return the accelerated time since the test began."""
         return (time.monotonic_ns() - self._start) * FASTER // 1000
 
     def reach(self, now_us: int) -> None:
@@ -46,7 +45,6 @@ def post(daemon: Daemon, readings: list[tuple[int, AnyReading]], start_us: int) 
 
 
 def by_device(feed: Feed) -> list[list[tuple[int, AnyReading]]]:
-    """Split a session's readings by device."""
     ordered = sorted(feed, key=lambda item: item[1].dev)
     return [list(group) for _, group in groupby(ordered, key=lambda item: item[1].dev)]
 

@@ -21,7 +21,6 @@ from tests.scenes import SECOND_US, says, throw
 
 
 def codes(one: House) -> list[str]:
-    """Return the fault codes of the running daemon."""
     return [fault.code for fault in one.daemons[-1].faults.locking if fault.code != WAITS]
 
 

@@ -32,13 +32,11 @@ class Bench:
 
     @property
     def codes(self) -> list[str]:
-        """Return the codes of the present faults."""
         return [fault.code for fault in self.faults.present]
 
 
 @contextmanager
 def bench(path: Path, *, data_time: bool = False) -> Iterator[Bench]:
-    """Run a source for the duration of a test."""
     one = Bench(path, data_time=data_time)
     one.source.start(one.inlet)
     try:

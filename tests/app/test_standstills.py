@@ -34,7 +34,6 @@ DECIDED = ("roll.called", "roll.corrected")
 
 
 def now_us() -> int:
-    """Return the time of a table's clock."""
     return time.monotonic_ns() // 1000
 
 
@@ -81,7 +80,6 @@ class Hall:
         self.play()
 
     def play(self) -> None:
-        """Start the table and unlock it."""
         self.table.start()
         self.table.unlock()
         self.table.feed([tick(now_us())])
@@ -207,7 +205,6 @@ class Hall:
         return process.pid
 
     def close(self) -> None:
-        """Stop all processes and check the money."""
         if self.table.process is not None:
             self.table.kill()
         self.engine.close()

@@ -83,7 +83,6 @@ def once_played(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def played(once_played: Path, tmp_path: Path) -> Path:
-    """Return a copy of such a folder."""
     return shutil.copytree(once_played, tmp_path, dirs_exist_ok=True, ignore=shutil.ignore_patterns("in"))
 
 

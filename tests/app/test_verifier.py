@@ -42,7 +42,6 @@ class Heard:
 
     @property
     def codes(self) -> list[str]:
-        """Return the present faults."""
         return [fault.code for fault in self.faults.present]
 
 
@@ -86,7 +85,6 @@ def test_the_verifier_ends_when_its_controller_is_killed(tmp_path: Path) -> None
     controller = subprocess.Popen([sys.executable, "-c", program, str(journal)])
 
     def verifying() -> bool:
-        """Return whether a process verifies this journal."""
         for words in Path("/proc").glob("[0-9]*/cmdline"):
             with suppress(OSError):
                 if f"controller.app.background\0{journal}\0".encode() in words.read_bytes():

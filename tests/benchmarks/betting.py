@@ -44,7 +44,6 @@ class Wheel:
     """A wheel with its players, who bet over one connection of the house's front end."""
 
     def __init__(self, house: House, table: SealedTable, connection: http.client.HTTPConnection) -> None:
-        """Enrol the table and open its players' accounts."""
         self.table = table
         self._players = [f"{table.name}-{number}" for number in range(PLAYERS)]
         house.enrol(table, "roulette")
@@ -146,7 +145,6 @@ def measure(name: str, url: str, bare_url: str, folder: Path, rounds: int) -> bo
 
 
 def main() -> int:
-    """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=5)
     rounds = parser.parse_args().rounds

@@ -115,7 +115,6 @@ class Table:
 
     @property
     def waits(self) -> int:
-        """Return the number of unacknowledged outcomes."""
         return self._pump.unacknowledged
 
     @property
@@ -124,7 +123,6 @@ class Table:
         return [build_message(row, self.name, self.key).event for row in self.rows]
 
     def close(self) -> None:
-        """Close the table."""
         self._pump.stop(PATIENCE_S)
         self._sink.leave()
         self._journal.close()
@@ -234,7 +232,6 @@ def _faults(folder: Path, url: str, tables: Sequence[Table]) -> list[str]:
 
 
 def main() -> int:
-    """Play and print the result."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--tables", type=int, default=100)
     parser.add_argument("--throws", type=int, default=10)

@@ -37,7 +37,6 @@ RUNS = 5
 
 
 def a_years_journal(folder: Path, outcomes: int) -> None:
-    """Write a journal of this many outcomes."""
     folder.mkdir()
     new_key(folder / "table.key")
     place = JournalLocation(folder / "journal.db", folder / "journal.head")
@@ -74,13 +73,11 @@ def seconds_of(command: list[str]) -> float:
 
 
 def cpu_s(pid: int) -> float:
-    """Return the CPU seconds of a process."""
     fields = Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def resident_mb(pid: int) -> float:
-    """Return the resident memory of a process."""
     pages = int(Path(f"/proc/{pid}/statm").read_text(encoding="ascii").split()[1])
     return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
 
@@ -94,7 +91,6 @@ def row(name: str, value: float, unit: str, goal: float, beside: str = "") -> bo
 
 
 def daemon_rows(folder: Path, outcomes: int, idle_s: float, *, start_only: bool) -> list[bool]:
-    """Measure a daemon on a year's journal."""
     start = time.perf_counter()
     a_years_journal(folder / "journal", outcomes)
     size = (folder / "journal" / "journal.db").stat().st_size / 1e6
@@ -135,7 +131,6 @@ def daemon_rows(folder: Path, outcomes: int, idle_s: float, *, start_only: bool)
 
 
 def main() -> int:
-    """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--outcomes", type=int, default=A_YEAR, help="outcomes in the journal")
     parser.add_argument("--idle", type=float, default=10.0, help="seconds to measure the idle CPU")

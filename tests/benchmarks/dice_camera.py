@@ -34,7 +34,6 @@ def _around(picture: Array, x: float, y: float) -> Array:
 
 
 def main() -> int:
-    """Print each cost next to its goal."""
     cv2.setNumThreads(1)
     picture = still(*pair(5, 6))
     _, packed = cv2.imencode(".jpg", picture)

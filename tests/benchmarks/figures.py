@@ -71,7 +71,6 @@ Spread = Mapping[str, tuple[float, float]]
 
 
 def spread(runs: Sequence[Sequence[Figure]]) -> Spread:
-    """Return the range of the costs of several runs."""
     costs: dict[str, list[float]] = {}
     for figure in (figure for run in runs for figure in run):
         costs.setdefault(figure.name, []).append(figure.cost)

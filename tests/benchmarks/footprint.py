@@ -62,7 +62,6 @@ def unlocked(control: str) -> bool:
 
 
 def serves(port: int) -> bool:
-    """Return whether the screens can be opened."""
     with suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
         return True
     return False
@@ -107,7 +106,6 @@ def measure(folder: Path, idle_s: float) -> list[bool]:
 
 
 def main() -> int:
-    """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--idle", type=float, default=20.0, help="seconds to measure the idle CPU")
     idle_s = parser.parse_args().idle

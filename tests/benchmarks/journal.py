@@ -212,7 +212,6 @@ def year_of(hands: Sequence[Hand], outcomes: int) -> Iterator[Draft]:
 
 
 def new_table(folder: Path) -> tuple[JournalLocation, Key]:
-    """Create a table's key and its journal's locations."""
     new_key(folder / "key")
     return JournalLocation(folder / "journal.db", folder / "head"), load_key(folder / "key")
 
@@ -234,12 +233,10 @@ def identity(setup: Setup) -> Identity:
 
 
 def wall() -> WallTime:
-    """Return a wall time."""
     return WallTime(0, synced=False)
 
 
 def seconds(work: Callable[[], None]) -> float:
-    """Return the duration of some work."""
     start = time.perf_counter()
     work()
     return time.perf_counter() - start
@@ -252,12 +249,10 @@ def of(times: Sequence[float]) -> tuple[float, float]:
 
 
 def resident_mb() -> float:
-    """Return the peak memory of this process."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
 def main() -> int:
-    """Run both measurements."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

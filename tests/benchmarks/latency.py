@@ -107,12 +107,10 @@ class LockProbe:
         self._thread = threading.Thread(target=self._work, daemon=True)
 
     def __enter__(self) -> Self:
-        """Start probing."""
         self._thread.start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Stop probing."""
         self._over.set()
         self._thread.join()
 
@@ -166,7 +164,6 @@ def latencies_s(folder: Path, throws: int, floor: Floor) -> tuple[list[float], l
 
 @contextmanager
 def busy_cores(count: int) -> Iterator[None]:
-    """Keep this many cores busy within the context."""
     with ExitStack() as stack:
         for _ in range(count):
             busy = stack.enter_context(subprocess.Popen([sys.executable, "-c", "while True: pass"]))
@@ -220,7 +217,6 @@ def measure(throws: int, beside: str) -> bool:
 
 
 def main() -> int:
-    """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--throws", type=int, default=30)
     parser.add_argument(

@@ -193,7 +193,6 @@ def _row(name: str, per_s: int, seconds: float) -> bool:
 
 
 def main() -> int:
-    """Print both rows."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=3.0, help="duration of each run in seconds")
     seconds = parser.parse_args().seconds

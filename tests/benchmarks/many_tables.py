@@ -35,7 +35,6 @@ Round = tuple[list[Line], list[Line]]
 
 
 def main() -> int:
-    """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--tables", type=int, default=100)
     parser.add_argument("--spins", type=int, default=10)

@@ -90,7 +90,6 @@ class Near:
         return time.perf_counter() - start
 
     def stop(self) -> None:
-        """Disconnect from the broker."""
         self._link.drop()
 
     def _until(self, kind: type) -> None:
@@ -131,7 +130,6 @@ class Table:
         self._state = self._journal.recovered.state
 
     def hand_over(self, seq: int) -> None:
-        """Hand one outcome to the journal."""
         data = TableEvent(cause="timeout", what="camera-left", by="controller", says="no frame for 400 ms")
         published = Outcome(type="device.fault", t=seq, id=f"{NAME}/1/{seq}", seq=seq, data=data)
         self._journal.append([published], self._state, msgspec.structs.replace(self._first, seq=seq + 1))
@@ -195,7 +193,6 @@ def figures(times: Sequence[float]) -> Figures:
 
 
 def main() -> int:
-    """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--outcomes", type=int, default=1000)
     count = parser.parse_args().outcomes

@@ -39,7 +39,6 @@ Dice = tuple[int, int]
 
 
 def rolls_of(count: int) -> list[Dice]:
-    """Return random rolls with a fixed seed."""
     chance = random.Random(1)
     return [(chance.randint(1, 6), chance.randint(1, 6)) for _ in range(count)]
 
@@ -80,7 +79,6 @@ def seconds(work: Callable[[], object]) -> float:
 
 
 def main() -> int:
-    """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rolls", type=int, default=2000)
     rolls = rolls_of(parser.parse_args().rolls)

@@ -27,7 +27,6 @@ CAMERA = "import sys; from controller.cli.main import main; sys.exit(main(sys.ar
 
 
 def draw(folder: Path) -> None:
-    """Render the video and write its rig file."""
     import cv2  # noqa: PLC0415 - the measured process must not load vision
 
     from drivers.sim.filming import Filming  # noqa: PLC0415
@@ -64,7 +63,6 @@ class _Readings:
             raise SystemExit(f"watching_camera: no die was read within {FIRST_WORD_S:.0f} s")
 
     def close(self) -> None:
-        """Stop listening."""
         self._socket.close()
 
     def _work(self) -> None:

@@ -55,7 +55,6 @@ def digest_of(chunks: list[bytes], times: int) -> str:
 
 
 def digest_of_file(file: Path) -> str:
-    """Return the digest of a file's bytes."""
     digest = sha256()
     with file.open("rb") as stream:
         while block := stream.read(1 << 20):

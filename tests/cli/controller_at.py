@@ -61,7 +61,6 @@ class FakeController:
 
 @contextmanager
 def controller_at(path: Path) -> Iterator[FakeController]:
-    """Run a fake controller."""
     controller = FakeController(path)
     yield controller
     controller.end()
@@ -105,7 +104,6 @@ class Terminal:
         return self.text
 
     def type(self, text: str) -> None:
-        """Type text."""
         os.write(self._mine, text.encode())
 
     def whole(self) -> str:

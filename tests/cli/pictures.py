@@ -59,7 +59,6 @@ def _last_drawn(line: str) -> str:
 
 
 def _marked(line: str) -> Iterator[str]:
-    """Yield the parts of a line with their styles."""
     style, at = "", 0
     for code in (*_SGR.finditer(line), None):
         part = html.escape(line[at:] if code is None else line[at : code.start()])
@@ -106,7 +105,6 @@ class Album:
 
 @contextmanager
 def table() -> Iterator[None]:
-    """Run a virtual table and its controller."""
     shutil.rmtree(FOLDER, ignore_errors=True)
     tablectl = (sys.executable, "-m", "controller.cli.main")
     journal, socket = str(FOLDER / "journal"), str(FOLDER / "control.sock")
@@ -145,7 +143,6 @@ def pull(device: str) -> None:
 
 
 def faults() -> object:
-    """Return the active faults of the table."""
     return ask(str(FOLDER / "control.sock"), {"do": "faults"})["faults"]
 
 

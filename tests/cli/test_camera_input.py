@@ -16,7 +16,6 @@ from tests.drivers.vision.scenes import EDGE_PX
 
 
 def refused(capsys: pytest.CaptureFixture[str], *words: str | Path) -> str:
-    """Return the message about unusable input."""
     assert main(["camera", *map(str, words)]) == 2
     return capsys.readouterr().err
 

@@ -42,7 +42,6 @@ def test_every_commands_help_shows_an_example(command: str) -> None:
 
 
 def parsers_in(parser: argparse.ArgumentParser) -> Iterator[argparse.ArgumentParser]:
-    """Yield a parser and those of its subcommands."""
     yield parser
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):

@@ -9,7 +9,6 @@ from controller.cli.main import main
 
 
 def plug(sys: Path, tty: str, socket: str, **result: str) -> None:
-    """Add a port to a simulated sysfs."""
     device = sys / "devices/usb1" / socket
     port = device / f"{socket}:1.0"
     (port / "tty" / tty).mkdir(parents=True)

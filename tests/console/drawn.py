@@ -25,7 +25,6 @@ def drawn(browser: Browser, floor: Floor | None, *, paused: bool = False) -> Pag
 
 
 def display_drawn(browser: Browser, now: Now) -> Page:
-    """Open the players' display of this state."""
     return opened(browser, PAGES.display(now), ABOVE_THE_TABLE)
 
 

@@ -40,13 +40,11 @@ class Album:
         self.display.goto(f"{screens.url}/display")
 
     def page(self, size: tuple[int, int]) -> Page:
-        """Open a new browser context."""
         return self.browser.new_context(
             viewport={"width": size[0], "height": size[1]}, has_touch=True
         ).new_page()
 
     def person(self, name: str, size: tuple[int, int] = SMALL) -> Person:
-        """Sign a person in."""
         person = Person(self.page(size), self.screens.url)
         person.sign_in(name, PEOPLE[name][1])
         return person

@@ -59,7 +59,6 @@ class Screens:
 
     @property
     def kept(self) -> Path:
-        """Return the folder of the camera's pictures."""
         return self.folder / "kept"
 
     def start(self, *, unlock: bool = True) -> Self:
@@ -70,13 +69,11 @@ class Screens:
         return self
 
     def start_sign_in(self) -> None:
-        """Start the sign-in process."""
         self._run(
             "sign_in", "--people", str(self.folder / "people"), "--socket", str(self.folder / "sign-in")
         )
 
     def start_table(self, *, unlock: bool = True) -> None:
-        """Start the daemon and the clock of its readings."""
         self.table.start(watch=False)
         if unlock:
             self.table.feed([tick(self._t_us)])
@@ -93,13 +90,11 @@ class Screens:
         self.url = line.split()[0]
 
     def resume(self) -> None:
-        """Advance the clock in real time."""
         self._stop.clear()
         self._clock = threading.Thread(target=self._tick, daemon=True)
         self._clock.start()
 
     def pause(self) -> None:
-        """Pause the clock."""
         self._stop.set()
         if self._clock is not None:
             self._clock.join(PATIENCE_S)
@@ -122,11 +117,9 @@ class Screens:
         process.wait(PATIENCE_S)
 
     def stop_console(self) -> None:
-        """Stop the console cleanly."""
         self._end("console")
 
     def close(self) -> None:
-        """Stop all processes."""
         self.pause()
         for name in tuple(self._processes):
             self._end(name)
@@ -156,11 +149,9 @@ class Screens:
 
     @property
     def now_us(self) -> int:
-        """Return the table's time."""
         return self._t_us
 
     def has_person(self, name: str) -> bool:
-        """Return whether the register has this person."""
         return read_register(self.folder / "people" / REGISTER_FILE).named(name) is not None
 
     def _tick(self) -> None:

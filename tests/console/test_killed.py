@@ -20,7 +20,6 @@ def screens(tmp_path: Path) -> Iterator[Screens]:
 
 
 def shown(screens: Screens) -> str:
-    """Return the players' display."""
     with urllib.request.urlopen(f"{screens.url}/display", timeout=PATIENCE_S) as page:
         text: str = page.read().decode()
     return text

@@ -42,7 +42,6 @@ POCKETS = STANDARD_POCKETS["american"]
 
 
 def table(game: str = "craps", *may: str, **reported: object) -> Floor:
-    """Return an unlocked table of this game."""
     reported = {"up": True, "lock": "unlocked", "bets": Bets(open=True), "title": game} | reported
     words = {WHO: may}
     return Floor(table=game, ruleset=game, game=game, may=words, **reported)  # type: ignore[arg-type]  # each its own type
@@ -56,7 +55,6 @@ def review(
     entered: tuple[tuple[str, str], ...] = (),
     **reported: object,
 ) -> dict[str, object]:
-    """Return the status of an attempt under review."""
     why = Reason(code=reason, rule="C34-INV-2vi", seen="power was lost before the call")
     waits = Awaited(
         attempt=attempt,
@@ -78,7 +76,6 @@ def review(
 
 
 def result(attempt: str, type_: str, **data: object) -> Result:
-    """Return the last result."""
     word = AttemptOutcome(type=type_, sequence=7, data=Data(**data))  # type: ignore[arg-type]  # each its own type
     return Result(attempt=attempt, number=7, outcomes=(word,))
 

@@ -44,7 +44,6 @@ def sections() -> dict[str, str]:
 
 
 def table(ruleset: str) -> Played:
-    """Open a table of this game."""
     rules = load_ruleset(ruleset)
     return Played(ruleset=rules, wheel=AMERICAN if rules.game == "roulette" else None)
 

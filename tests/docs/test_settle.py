@@ -27,7 +27,6 @@ Fields = tuple[frozenset[str], frozenset[str]]
 
 
 def section(heading: str) -> str:
-    """Return the text under a heading."""
     return PAGE.split(f"\n## {heading}\n", 1)[1].split("\n## ", 1)[0]
 
 
@@ -45,7 +44,6 @@ def rows(heading: str, first: str) -> Iterator[list[str]]:
 
 
 def words(cell: str) -> frozenset[str]:
-    """Return the code words in a table cell."""
     return frozenset(re.findall(r"`(\w+)`", cell))
 
 

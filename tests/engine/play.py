@@ -49,13 +49,11 @@ class Played:
         return self
 
     def finish(self, *, cut: bool = False) -> "Played":
-        """End the recording."""
         self.effects += self.session.finish(cut=cut)
         return self
 
     @property
     def outcomes(self) -> list[Outcome]:
-        """Return every outcome."""
         return [effect for effect in self.effects if isinstance(effect, Outcome)]
 
     def types(self, *types: str) -> list[str]:
@@ -63,16 +61,13 @@ class Played:
         return [o.type for o in self.outcomes if not types or o.type.startswith(types)]
 
     def data(self, kind: type[D]) -> list[D]:
-        """Return the data of each outcome of this kind."""
         return [o.data for o in self.outcomes if isinstance(o.data, kind)]
 
     def refusals(self) -> list[str]:
-        """Return the cause of each refusal."""
         return [getattr(o.data, "cause", "") for o in self.outcomes if o.type == "input.refused"]
 
 
 def play(
     *scenes: AnyReading | Iterable[AnyReading], rules: str = "craps-12-034", state: State | None = None
 ) -> Played:
-    """Play these readings to the end."""
     return Played(rules, state).feed(*scenes).finish()

@@ -76,7 +76,6 @@ class Bettor:
 
     @property
     def balance(self) -> int:
-        """Return the player's balance in cents."""
         assert self.house.proof().faults == ()
         return self.house.balance("player:ann")
 

@@ -9,5 +9,4 @@ from tests.journal.rig import Rig, rig_in
 
 @pytest.fixture
 def rig(tmp_path: Path) -> Rig:
-    """Return a table with its own key and folders."""
     return rig_in(tmp_path)

@@ -186,7 +186,6 @@ def _no_alarm(fault: JournalFault | None) -> None:
 
 
 def main() -> int:
-    """Try both settings and print the results."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

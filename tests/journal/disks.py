@@ -43,7 +43,6 @@ class StallingDisk(Disk):
         self._may_sync.set()
 
     def stall(self) -> None:
-        """Make the next sync hang."""
         self._may_sync.clear()
 
     def go_on(self) -> None:

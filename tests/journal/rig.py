@@ -41,7 +41,6 @@ class Step(NamedTuple):
 
     @property
     def outcomes(self) -> list[Outcome]:
-        """Return the outcomes among the effects."""
         return [effect for effect in self.effects if isinstance(effect, Outcome)]
 
 
@@ -115,7 +114,6 @@ class Rig:
     def open(
         self, limits: Limits = LIMITS, vfs: str | None = None, accept: Acceptance | None = None
     ) -> Journal:
-        """Open the journal."""
         return Journal.open(
             self.place,
             self.key,
@@ -164,7 +162,6 @@ def begin(journal: Journal, *, rules: str = "craps-12-034") -> Ticket:
 
 
 def append(journal: Journal, step: Step) -> Ticket:
-    """Journal the results of one reading."""
     return journal.append(step.effects, step.state, step.first)
 
 

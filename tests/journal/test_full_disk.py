@@ -18,7 +18,6 @@ pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="mounting a small disk
 
 @pytest.fixture
 def small(tmp_path: Path) -> Iterator[Path]:
-    """Mount a disk of one megabyte."""
     disk = tmp_path / "small"
     disk.mkdir()
     mounted = subprocess.run(

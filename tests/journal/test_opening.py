@@ -32,7 +32,6 @@ def refused(rig: Rig) -> JournalFault:
 
 
 def copy_of(rig: Rig, name: str) -> Path:
-    """Keep a copy of the journal in its current state."""
     copy = rig.folder / name
     shutil.copy(rig.place.journal, copy)
     return copy

@@ -8,7 +8,6 @@ from controller.journal.totals import Totals
 
 
 def outcome_row(name: str) -> Row:
-    """Return a row with an outcome of this type."""
     return Row(
         n=7,
         name=name,

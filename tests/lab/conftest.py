@@ -68,7 +68,6 @@ class Worker(Protocol):
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Start a report for this run's figures."""
     config.stash[REPORT] = Report()
 
 
@@ -86,7 +85,6 @@ def pytest_testnodedown(node: Worker) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    """Print the figures."""
     for line in config.stash[REPORT].lines():
         terminalreporter.write_line(line)
 

@@ -65,13 +65,11 @@ class Ledger:
         self._path = path
 
     def add(self, cut: Cut) -> None:
-        """Add a cut."""
         with self._path.open("ab") as ledger:
             fcntl.flock(ledger, fcntl.LOCK_EX)
             ledger.write(msgspec.json.encode(cut) + b"\n")
 
     def cuts(self) -> list[Cut]:
-        """Return all stored cuts."""
         lines = self._path.read_bytes().splitlines() if self._path.exists() else []
         return [msgspec.json.decode(line, type=Cut) for line in lines]
 

@@ -48,7 +48,6 @@ class Kept:
 
     @property
     def outcomes(self) -> dict[str, Row]:
-        """Return the outcomes by their ids."""
         return {row.outcome["id"]: row for row in self.rows if row.outcome}
 
     def last_result(self) -> dict[str, Any] | None:

@@ -128,11 +128,9 @@ class Machine:
 
     @property
     def runs(self) -> bool:
-        """Return whether the machine is on."""
         return self._process is not None and self._process.poll() is None
 
     def console(self, lines: int = 40) -> str:
-        """Return the last lines of the guest's console."""
         text = (self.folder / "console.txt").read_text(errors="replace")
         return "\n".join(text.splitlines()[-lines:])
 
@@ -165,7 +163,6 @@ class Machine:
 
 
 def empty_disk(path: Path, mib: int) -> Path:
-    """Make a disk with an empty file system."""
     path.unlink(missing_ok=True)
     with path.open("wb") as image:
         image.truncate(mib << 20)

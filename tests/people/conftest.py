@@ -5,5 +5,4 @@ import pytest
 
 @pytest.fixture(autouse=True)
 def cheap_hashes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Hash at scrypt's lowest cost."""
     monkeypatch.setattr("controller.people.register._N", 2)

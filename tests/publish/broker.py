@@ -82,7 +82,6 @@ class Mosquitto:
 
     @property
     def log(self) -> str:
-        """Return the broker's log."""
         return (self.folder / "mosquitto.log").read_text(encoding="utf-8", errors="replace")
 
 
@@ -128,7 +127,6 @@ def free_port() -> int:
 
 
 def listens(port: int) -> bool:
-    """Return whether a process listens on this port."""
     with socket.socket() as probe:
         return probe.connect_ex(("127.0.0.1", port)) == 0
 
@@ -146,7 +144,6 @@ class Authority:
         self.revoke()
 
     def revoke(self, *certificates: str) -> None:
-        """Write the list of revoked certificates."""
         now = datetime.now(UTC)
         builder = (
             x509.CertificateRevocationListBuilder()

@@ -66,7 +66,6 @@ class Clock:
         return self.now
 
     def forward(self, seconds: float) -> None:
-        """Advance the time."""
         self.now += round(seconds * SECOND_US)
 
 
@@ -254,7 +253,6 @@ class House:
 
     @property
     def all_answered(self) -> bool:
-        """Return whether the broker has answered everything."""
         return not (isinstance(self.sink, MqttSink) and self.sink._unconfirmed)
 
     @property
@@ -279,12 +277,10 @@ class House:
 
     @property
     def waiting(self) -> list[str]:
-        """Return the outcomes in the outbox on the disk."""
         with Reader(self.rig.place.journal) as reader:
             return [outcome_id(row.body) for row in reader.outbox(10_000)]
 
     def close(self) -> None:
-        """Close everything."""
         self.pump.stop(PATIENCE_S)
         if isinstance(self.sink, MqttSink):
             self.sink.leave()
@@ -294,7 +290,6 @@ class House:
 
 
 def outcome_id(body: bytes | None) -> str:
-    """Return the id of an outcome."""
     assert body is not None
     answer = msgspec.json.decode(body)
     assert isinstance(answer["id"], str)

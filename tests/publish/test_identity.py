@@ -217,7 +217,6 @@ def _clone(casino: Casino, rig: Rig) -> House:
 
 
 def open_link(casino: Casino, name: str, client_id: str = "") -> MqttLink:
-    """Connect with a certificate for this name."""
     settings = casino.settings(casino.authority.files(name, f"{name}-again"))
     assert settings.tls is not None
     link = MqttLink(settings, client_id or name, tls_context(settings.tls))

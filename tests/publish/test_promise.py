@@ -136,12 +136,10 @@ class World:
             self.pump.post(self.air.back.pop(0))
 
     def lose_event(self) -> None:
-        """Lose an event in transit."""
         if self.air.there:
             self.air.there.pop(self.pick % len(self.air.there))
 
     def lose_answer(self) -> None:
-        """Lose an answer in transit."""
         if self.air.back:
             self.air.back.pop(self.pick % len(self.air.back))
 

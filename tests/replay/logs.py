@@ -22,16 +22,13 @@ DROP: Fields = {"t": 4000, "dev": "wheel", "kind": "ball_drop"}
 
 
 def text_of(*lines: Fields | str) -> bytes:
-    """Return the bytes of a log file with these lines."""
     texts = (line if isinstance(line, str) else json.dumps(line) for line in lines)
     return "".join(text + "\n" for text in texts).encode()
 
 
 def opened(data: bytes, *, lenient: bool = False) -> Log:
-    """Open a log from memory."""
     return Log(io.BytesIO(data), "a.jsonl", lenient=lenient)
 
 
 def readings_of(data: bytes, *, lenient: bool = False) -> list[Reading]:
-    """Read a log from memory."""
     return list(opened(data, lenient=lenient))

@@ -51,7 +51,6 @@ class Truth(msgspec.Struct, frozen=True):
 
     @property
     def accepted(self) -> frozenset[str]:
-        """Return the acceptable rulings."""
         if self.accept:
             return frozenset(self.accept)
         word = {"valid": "call", "no_spin": "void", "review": "review"}[self.verdict]
@@ -153,7 +152,6 @@ def bets_closed(
 
 
 def main() -> int:
-    """Print the scores."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("logs", nargs="+", type=Path)
     parser.add_argument("--json", action="store_true", help="one object for each log instead of lines")

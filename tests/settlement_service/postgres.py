@@ -32,7 +32,6 @@ class Cluster:
 
     @property
     def url(self) -> str:
-        """Return the database's URL."""
         return f"postgresql://settlement@/postgres?host={self.folder}"
 
     def database(self, name: str) -> str:
@@ -60,7 +59,6 @@ class Cluster:
         self._run("pg_ctl", "-D", str(self._data), "-w", "-m", "immediate", "stop")
 
     def remove(self) -> None:
-        """Stop and remove the cluster."""
         self.crash()
         shutil.rmtree(self.folder)
 

@@ -262,7 +262,6 @@ class House:
         self.open()
 
     def open(self) -> None:
-        """Open the database."""
         self.store = Store(self.url)
         self.store.open()
         self.engine = Engine(self.store, self._clock, self._policies, GAMES, gate())
@@ -275,7 +274,6 @@ class House:
         self.open()
 
     def enrol(self, table: SealedTable, rules: str) -> None:
-        """Enrol a table."""
         self.engine.enrol(table.name, rules, table.key.public.raw, first_seq=table.seq)
 
     def hears(self, *deliveries: bytes | Iterable[bytes]) -> list[Answer]:
@@ -289,14 +287,12 @@ class House:
         assert all(isinstance(answer, AcknowledgedDelivery) for answer in answers), answers
 
     def player(self, name: str, cents: int) -> None:
-        """Open an account and deposit chips in it."""
         self.desk.open_account(self.new_identity(), name)
         self.desk.pay(self.new_identity(), name, cents)
 
     def bets(
         self, table: SealedTable, player: str, id_: str, wager: str, amount: int, **more: object
     ) -> None:
-        """Make a bet."""
         self.desk.bet(
             self.new_identity(),
             table.name,
@@ -309,12 +305,10 @@ class House:
         return RequestIdentity(STAFF, f"k{self._keys}-{self.now_us}")
 
     def balance(self, account: str) -> int:
-        """Return an account's balance in cents."""
         with self.engine.work() as work:
             return work.balance(account)
 
     def proof(self) -> Proof:
-        """Return the result of proving the database."""
         with self.store.transaction() as connection:
             return prove(connection, GAMES)
 

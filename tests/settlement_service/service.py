@@ -65,12 +65,10 @@ class Service:
         return reported
 
     def hear_any(self) -> str:
-        """Return the next message to systemd."""
         assert self.systemd is not None
         return self.systemd.recv(4096).decode()
 
     def health(self) -> object:
-        """Return the answer to a health request."""
         return self.ask("GET", "/health")[1]
 
     def ask(
@@ -100,13 +98,11 @@ class Service:
         return code
 
     def close(self) -> None:
-        """Stop the process and remove its files."""
         if self.process is not None:
             self.kill()
 
     @property
     def log(self) -> str:
-        """Return its log."""
         return (self.folder / "settlement.log").read_text(encoding="utf-8", errors="replace")
 
 

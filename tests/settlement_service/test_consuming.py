@@ -73,7 +73,6 @@ class Line:
         self.until(self.ready)
 
     def ready(self) -> bool:
-        """Return whether both are connected to the broker."""
         return self.sink.ready and (self.broker is None or self.broker.ready)
 
     def until(self, done: Callable[[], bool]) -> None:
@@ -87,7 +86,6 @@ class Line:
             self.broker.turn(0.02)
 
     def close(self) -> None:
-        """Disconnect from the broker."""
         self.sink.leave()
         if self.broker:
             self.broker.close()
@@ -106,7 +104,6 @@ class Line:
 
     @property
     def acknowledged(self) -> set[str]:
-        """Return the acknowledged outcomes."""
         return {report.ack.id for report in self.reports if isinstance(report, Acknowledged)}
 
 

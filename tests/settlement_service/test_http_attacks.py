@@ -73,7 +73,6 @@ def request(method: str, path: str, *headers: bytes, token: str = "", body: byte
 
 
 def bet(body: bytes, *headers: bytes, token: str = "ann-secret", key: str = "k") -> bytes:
-    """Encode a bet with this body."""
     return request(
         "POST",
         "/tables/wheel-1/wagers",
@@ -426,7 +425,6 @@ def test_the_http_process_ends_with_the_engine(tmp_path: Path) -> None:
 
 
 def answers(service: Service) -> bool:
-    """Return whether the API responds."""
     with suppress(OSError):
         return service.ask("GET", "/players/ann", token="staff-secret")[0] == 200
     return False

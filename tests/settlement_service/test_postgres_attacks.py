@@ -41,7 +41,6 @@ def cluster() -> Iterator[Cluster]:
 
 @pytest.fixture
 def url(cluster: Cluster, tmp_path: Path) -> str:
-    """Return a new database of this test."""
     return cluster.database(tmp_path.name.replace("-", "_"))
 
 

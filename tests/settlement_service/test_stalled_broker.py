@@ -113,7 +113,6 @@ class Live:
 
     @property
     def balance(self) -> int:
-        """Return the player's balance."""
         with self.engine.work() as work:
             return work.balance("player:ann")
 

@@ -26,7 +26,6 @@ CHIPS = 1_000_000
 
 
 def outcomes(header: Header, feed: Feed) -> Iterator[Outcome]:
-    """Judge the readings in a session."""
     session = Session(
         Setup(
             table=header.table,
@@ -54,7 +53,6 @@ class Punter:
         self.before: list[int] = []
 
     def bets(self, attempt: int) -> None:
-        """Bet on the next attempt."""
         self._house.bets(
             self._table, "ann", f"b{len(self.before)}", str(self._bet["wager"]), 100, **self._more
         )

@@ -17,12 +17,10 @@ class Line(NamedTuple):
 
 
 def outcome(event: bytes) -> Line:
-    """Return an outcome's line."""
     return Line(f"E {event.hex()}", read_event(event).id)
 
 
 def bet(table: str, **bet: object) -> Line:
-    """Return a bet's line."""
     return Line(f"B {json.dumps([table, bet])}", str(bet["id"]))
 
 

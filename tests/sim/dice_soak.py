@@ -120,7 +120,6 @@ def play(job: Job) -> Score:
 
 
 def label_of(conditions: Conditions) -> str:
-    """Return a description of the conditions."""
     return f"{conditions.fps:g} frames/s, {conditions.noise_mm:g} mm"
 
 
@@ -222,7 +221,6 @@ def say(line: str) -> None:
 
 
 def table_of(totals: Counter[tuple[str, Kind, str]], label: str) -> Iterator[str]:
-    """Yield the lines of the table for one condition."""
     yield f"{label:<20} {'throws':>7} " + " ".join(f"{column:>15}" for column in COLUMNS)
     kinds = [kind for kind in KINDS if any(totals[label, kind, column] for column in COLUMNS)]
     for kind in [*kinds, None]:
@@ -231,7 +229,6 @@ def table_of(totals: Counter[tuple[str, Kind, str]], label: str) -> Iterator[str
 
 
 def parse(words: Sequence[str] | None = None) -> argparse.Namespace:
-    """Parse the command line."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -266,7 +263,6 @@ def parse(words: Sequence[str] | None = None) -> argparse.Namespace:
 
 
 def main() -> int:
-    """Run the soak."""
     arguments = parse()
     totals: Counter[tuple[str, Kind, str]] = Counter()
     why: Counter[tuple[str, str]] = Counter()

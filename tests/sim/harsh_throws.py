@@ -150,7 +150,6 @@ def other_throw(one: Flight, two: Flight) -> bool:
 
 
 def main() -> int:
-    """Compose throws and store them."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("flights", nargs="+", metavar="FLIGHTS", help="files of flights, or `shipped`")
     parser.add_argument("--throws", type=int, default=300, metavar="N")

@@ -179,7 +179,6 @@ class LiveTable:
         self.station.start(self._hear)
 
     def stop(self) -> None:
-        """Stop all threads and keep the outcomes."""
         # Stop the listeners first; otherwise closing the ports would look like unplugged cables.
         ended = self.station.stop()
         self._stopping.set()

@@ -102,7 +102,6 @@ class World:
     """Two dice on a table."""
 
     def __init__(self, cast: Cast) -> None:
-        """Place the dice at their points of release."""
         self.cast = cast
         self.inertia = cast.mass_kg * cast.die_m**2 / 6
         self.dice = []
@@ -290,7 +289,6 @@ class World:
 
     @staticmethod
     def both(contact: Contact) -> tuple[int, ...]:
-        """Return the dice of a contact."""
         return (contact.die,) if contact.other is None else (contact.die, contact.other)
 
     def _speed_along(self, row: Row) -> float:

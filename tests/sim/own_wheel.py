@@ -293,7 +293,6 @@ def write_log(path: Path, seed: int, spins: int) -> None:
 
 
 def truth_of(path: Path) -> Path:
-    """Return the path of a log's truth file."""
     return path.with_name(path.name.partition(".jsonl")[0] + ".truth.json")
 
 
@@ -313,7 +312,6 @@ def judged(path: Path) -> list[Scored]:
 
 
 def main() -> int:
-    """Simulate spins and print their scores."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--spins", type=int, default=200)
     parser.add_argument("--seed", type=int, default=1)

@@ -94,7 +94,6 @@ class Heard:
 
 
 def draw_rim(rng: random.Random) -> Rim:
-    """Draw a wheel and its sensors."""
     count = rng.choice((2, 3, 4, 4, 8))
     if count == 2:
         at = rng.uniform(0, 360)
@@ -138,7 +137,6 @@ class World:
     """A rotating wheel and the balls in it."""
 
     def __init__(self, rim: Rim, rng: random.Random) -> None:
-        """Start the rotor."""
         self.rim, self.rng = rim, rng
         self.t_s = 0.5
         self.mark = rng.uniform(0, TURN)
@@ -155,7 +153,6 @@ class World:
         self.heard.pushes += [self.t_s, self.push_until_s]
 
     def run(self, seconds: float) -> None:
-        """Advance by a number of seconds."""
         for _ in range(round(seconds / STEP_S)):
             self.step()
 
@@ -210,7 +207,6 @@ class World:
             self._read(ball, before, start_s, 1.0)
 
     def roll(self, ball: Ball) -> None:
-        """Advance a ball on the track by one step."""
         rim, speed2 = self.rim, ball.speed * ball.speed
         slope = rim.slope + rim.tilt * math.cos(ball.angle - rim.tilt_to)
         out = speed2 * rim.radius_m

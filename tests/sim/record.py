@@ -47,7 +47,6 @@ _DEAD_BEAM = {"valid": 3.0, "missed_pulses": 1.0, "hop": 1.0, "short_spin": 1.0,
 
 
 def recordings() -> Mapping[str, Recorded]:
-    """Return the sessions by the names of their logs."""
     return {
         "sim-craps-12-034-a": dice.simulate(90_001, _ONE_ANSWER, 20),
         "sim-craps-12-034-b": dice.simulate(90_002, {**_ONE_ANSWER, "valid": 20.0}, 20),
@@ -99,7 +98,6 @@ def _result(faces: tuple[int, int] | None, number: str | None) -> dict[str, obje
 
 
 def main(directory: str) -> None:
-    """Write every recording and its expected outcomes."""
     for name, (header, feed, scenes) in recordings().items():
         attempt = "spin" if header.wheel else "roll"
         write_log(Path(directory, f"{name}.jsonl.gz"), header, feed)

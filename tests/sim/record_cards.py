@@ -18,7 +18,6 @@ _EVERY_KIND = dict.fromkeys(three_card.KINDS, 1.0)
 
 
 def recordings() -> Mapping[str, Recorded]:
-    """Return the sessions by the names of their logs."""
     return {
         "sim-high-roller-a": high_roller.simulate(90_011, 5),
         "sim-high-roller-b": high_roller.simulate(90_012, 5),
@@ -28,7 +27,6 @@ def recordings() -> Mapping[str, Recorded]:
 
 
 def main(directory: str) -> None:
-    """Write every recording and its expected outcomes."""
     for name, (header, feed, truth) in recordings().items():
         write_log(Path(directory, f"{name}.jsonl.gz"), header, feed)
         lines = [msgspec.json.encode(outcome).decode() + "\n" for outcome in truth]

@@ -35,7 +35,6 @@ def say(line: str) -> None:
 
 
 def main() -> int:
-    """Run the soak."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--first", type=int, default=1000, help="the first seed")

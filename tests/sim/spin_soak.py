@@ -73,7 +73,6 @@ def outcomes_of(header: Header, feed: Feed) -> list[Outcome]:
 
 
 def play(kind: str, seed: int, n: int, keep: str | None) -> tuple[str, int, list[SpinTruth], list[Verdict]]:
-    """Play and judge one session."""
     header, feed, truths = simulate(kind, seed, n)
     found = verdicts(truths, outcomes_of(header, feed))
     bad = [(truth, verdict) for truth, verdict in zip(truths, found, strict=True) if verdict.mark not in WELL]
@@ -167,7 +166,6 @@ def _say(line: str, stream: TextIO = sys.stdout) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the soak."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--spins", type=int, default=5000)
     parser.add_argument("--seed", type=int, default=1, help="the seed of each kind's first session")

@@ -34,13 +34,11 @@ def say(line: str) -> None:
 
 
 def resident_kb() -> int:
-    """Return the memory use of this process."""
     pages = Path("/proc/self/statm").read_text(encoding="ascii").split()[1]
     return int(pages) * 4
 
 
 def play(table: str, seed: int, seconds: float, speed: float, every_s: float) -> list[str]:
-    """Play one table and return the errors found."""
     with tempfile.TemporaryDirectory(prefix="table-soak-") as folder:
         live = LiveTable(table, Path(folder), speed=speed, seed=seed)
         began_us, began_s = live.clock.now_us(), time.monotonic()
@@ -76,7 +74,6 @@ def play(table: str, seed: int, seconds: float, speed: float, every_s: float) ->
 
 
 def main() -> int:
-    """Run the soak."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=180, help="total duration in seconds (default: 180)")
     parser.add_argument("--speed", type=float, default=10, help="speed relative to real time (default: 10)")

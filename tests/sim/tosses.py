@@ -163,7 +163,6 @@ def _quaternion(m: Floats) -> tuple[float, float, float, float]:
 
 
 def quartiles(found: list[Measures]) -> Mapping[str, tuple[float, float, float]]:
-    """Return the quartiles of each measure."""
     table = {}
     for name in ("bounce", "slowed", "way", "time", "turns"):
         low, middle, high = np.nanquantile([getattr(each, name) for each in found], [0.25, 0.5, 0.75])
@@ -197,7 +196,6 @@ def compare(tosses: Iterator[Floats], simulate: Simulate) -> tuple[list[Measures
 
 
 def main() -> int:
-    """Print the quartiles of both."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("file")
     parser.add_argument("--tosses", type=int, default=100)

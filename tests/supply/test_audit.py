@@ -30,7 +30,6 @@ def advisory(
     versions: list[str] | None = None,
     **more: object,
 ) -> Json:
-    """Write an advisory in the OSV format."""
     affected: Json = {"package": {"ecosystem": "PyPI", "name": name}}
     if events is not None:
         affected["ranges"] = [{"type": "ECOSYSTEM", "events": events}]

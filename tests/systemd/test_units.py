@@ -41,12 +41,10 @@ def lines_of(unit: str) -> list[str]:
 
 
 def values(unit: str, key: str) -> list[str]:
-    """Return every value of a key."""
     return [line.partition("=")[2].strip() for line in lines_of(unit) if line.startswith(f"{key}=")]
 
 
 def value(unit: str, key: str) -> str:
-    """Return the single value of a key."""
     (only,) = values(unit, key)
     return only
 

@@ -11,7 +11,6 @@ LOGS = Path(__file__).parents[1] / "logs"
 
 
 def attempt(log: str, number: int) -> Exhibit:
-    """Return one attempt of a recorded log."""
     return load_log_exhibit(AttemptRef(str(LOGS / f"{log}.jsonl.gz"), number), None)
 
 

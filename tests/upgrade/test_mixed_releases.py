@@ -85,7 +85,6 @@ class Pair:
         self.table.name, self.table.environ = str(file), environment(release)
 
     def start_table(self, release: Path) -> None:
-        """Start the table's daemon."""
         self.lay_table(release)
         self.table.start(watch=False)
 
@@ -112,7 +111,6 @@ class Pair:
         self.table.feed([tick(1_000_000), tick(2_000_000)])
 
     def waiting(self) -> int:
-        """Return the number of unacknowledged outcomes."""
         answer = self.table.ask(do="outbox")["outbox"]
         assert isinstance(answer, list)
         return len(answer)

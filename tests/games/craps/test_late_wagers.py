@@ -23,7 +23,6 @@ def confirms(after_ms: int, by: str, who: str | None = None, wager: str = "b1") 
 
 
 def until(played: Played, us: int) -> Played:
-    """Advance the session to this time."""
     played.effects += played.session.advance(us)
     return played
 

@@ -74,12 +74,10 @@ class HighRollerTable:
         return self
 
     def end(self) -> Played:
-        """End the recording."""
         return self.played.finish()
 
     @property
     def state(self) -> HighRollerState:
-        """Return the game's current state."""
         self.played.effects += self.played.session.advance(self.now + 5 * SECOND_US)
         state = read_memory(self.played.session.state().high_roller, as_high_roller_state)
         assert state is not None

@@ -84,7 +84,6 @@ class Table:
         return self
 
     def end(self, *, cut: bool = False) -> Played:
-        """End the recording."""
         return self.played.finish(cut=cut)
 
 

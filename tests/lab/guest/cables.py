@@ -41,11 +41,9 @@ class Gadget:
         (self.folder / "strings/0x409/serialnumber").write_text(serial)
 
     def plug(self) -> None:
-        """Plug the device into its socket."""
         (self.folder / "UDC").write_text(f"dummy_udc.{self.socket}\n")
 
     def unplug(self) -> None:
-        """Unplug the device from its socket."""
         (self.folder / "UDC").write_text("\n")
 
 

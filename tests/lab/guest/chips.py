@@ -46,7 +46,6 @@ class Chip:
 
     @property
     def name(self) -> str:
-        """Return the chip's name under /dev."""
         return (self.folder / "bank0" / "chip_name").read_text().strip()
 
     @property

@@ -40,7 +40,6 @@ class Host:
         self._turn = threading.Lock()
 
     def send(self, kind: str, what: object) -> None:
-        """Send a message to the host."""
         data = json.dumps({"kind": kind, "what": what}).encode() + b"\n"
         with self._turn:
             while data:

@@ -45,7 +45,6 @@ class SmartWheelTable(Boards):
         super().__init__({"console": Board("console", CONSOLE, random.Random(2)), "wheel": self.wheel}, text)
 
     def games(self, kinds: Sequence[str], seed: int) -> list[Scene]:
-        """Start games of these kinds on the wheel soon."""
         all_scenes: list[Scene] = []
         from_us = now_us() + LEAD_US
         for n, kind in enumerate(kinds):

@@ -108,7 +108,6 @@ class Table:
         return self._end(signal.SIGTERM)
 
     def kill(self) -> None:
-        """Kill the controller to simulate a crash."""
         self._end(signal.SIGKILL)
 
     def _end(self, how: signal.Signals) -> int:
@@ -118,7 +117,6 @@ class Table:
 
     @property
     def pid(self) -> int:
-        """Return the controller's process id."""
         assert self.process
         return self.process.pid
 
@@ -132,13 +130,11 @@ def answers() -> bool:
 
 
 def status() -> dict[str, Any]:
-    """Return the controller's status."""
     found: dict[str, Any] = ask(do="status")["status"]
     return found
 
 
 def fault_codes() -> list[str]:
-    """Return the codes of all active faults."""
     return [fault["code"] for fault in status()["faults"]]
 
 
@@ -162,7 +158,6 @@ def rule_pending() -> None:
 
 
 def open_files(pid: int) -> int:
-    """Return the number of a process's open descriptors."""
     return len(os.listdir(f"/proc/{pid}/fd"))
 
 

@@ -255,7 +255,6 @@ def without(edges: Iterable[Edge], *lines: int) -> list[Edge]:
 
 
 def shifted(edges: Iterable[Edge], by_us: int) -> list[Edge]:
-    """Return the edges shifted in time."""
     return [replace(edge, t_us=edge.t_us + by_us) for edge in edges]
 
 

@@ -47,7 +47,6 @@ def score_log(path: Path) -> list[Scored]:
 
 
 def score(scenes: Sequence[dict[str, object]], outcomes: Iterable[Outcome]) -> Iterator[Scored]:
-    """Score each scene by the first outcome of its roll."""
     first: dict[int, FIRST_OUTCOME] = {}
     for outcome in outcomes:
         if isinstance(outcome.data, FIRST_OUTCOME):
@@ -81,7 +80,6 @@ def _outcome_of(outcome: FIRST_OUTCOME | None) -> str:
 
 
 def main() -> int:
-    """Score the logs and print the rows."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("logs", nargs="+", type=Path)
     parser.add_argument("--quiet", action="store_true", help="only the rows")

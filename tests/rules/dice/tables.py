@@ -110,7 +110,6 @@ def ruled(verdict: ThrowVerdict) -> tuple[Ruling, list[tuple[str, int | None]]]:
 
 
 def without(throw: Throw, unwanted: Callable[[Reading], bool]) -> Throw:
-    """Remove some readings."""
     left = [reading for reading in throw.readings if not unwanted(reading)]
     return Throw(throw.kind, throw.bodies, left, throw.decided_at_us, throw.hit)
 
@@ -133,10 +132,8 @@ def release(throw: Throw, die: int) -> DieReleased:
 
 
 def impacts(throw: Throw) -> list[WallImpact]:
-    """Return all impacts."""
     return [r for r in throw.readings if isinstance(r, WallImpact)]
 
 
 def track(throw: Throw, die: int) -> list[DieAt]:
-    """Return a die's track points."""
     return [r for r in throw.readings if isinstance(r, DieAt) and r.die == die]

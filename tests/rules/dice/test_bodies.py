@@ -32,17 +32,14 @@ class Cast:
 
     @property
     def turn_ms(self) -> float:
-        """Return the time of the turn."""
         return self.late_ms + (3150.0 - self.turns_mm) / self.speed
 
     def gap(self, t: float) -> float:
-        """Return the distance of the centre from the wall."""
         since = t - self.turn_ms
         return self.turns_mm + (-self.speed * since if since < 0 else self.back * since)
 
 
 def readings_of(casts: tuple[Cast, Cast], seed: int, frame_ms: float = 11.1) -> list[Reading]:
-    """Return the sensor readings of two casts."""
     rng = Random(seed)
     reported: list[Reading] = []
     numbers: tuple[Die, Die] = (1, 2)
@@ -253,7 +250,6 @@ class Falling(Cast):
         return self.late_ms + sqrt(2.0 * (3150.0 - self.turns_mm) / self.slows_mm_per_ms2)
 
     def gap(self, t: float) -> float:
-        """Return the distance of the centre from the wall."""
         since = t - self.turn_ms
         if since < 0.0:
             return self.turns_mm + 0.5 * self.slows_mm_per_ms2 * since * since

@@ -136,7 +136,6 @@ class Throw:
 
     @property
     def faces(self) -> tuple[int, int]:
-        """Return the true faces."""
         return self.bodies[0].face, self.bodies[1].face
 
 

@@ -49,7 +49,6 @@ def judged(
 
 
 def codes(verdict: SpinVerdict) -> list[str]:
-    """Return the codes of a verdict's reasons."""
     return [reason.code for reason in verdict.reasons]
 
 

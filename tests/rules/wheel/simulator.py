@@ -100,17 +100,14 @@ class Spin:
 
     @property
     def end_us(self) -> int:
-        """Return the time of the last reading."""
         return self.readings[-1].t
 
 
 def in_order(readings: list[Reading]) -> list[Reading]:
-    """Return the readings in time order."""
     return sorted(readings, key=lambda reading: reading.t)
 
 
 def spin(scene: Scene) -> Spin:
-    """Simulate one scene."""
     random = Random(scene.seed)
     launch_deg = random.uniform(0, 360)
     run_s, crossings = _run(scene, launch_deg)

@@ -132,7 +132,6 @@ class Craps:
     """Bets (player, kind) taken down since the last roll; a new bet must wait (CV1-DC-8)."""
 
     def take(self, ask: Request) -> list[Line]:
-        """Answer one request."""
         act = {
             "bet": self._bet,
             "increase": self._increase,

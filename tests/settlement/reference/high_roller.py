@@ -49,7 +49,6 @@ class HighRoller:
     streak: int = 0
 
     def take(self, ask: Request) -> list[Line]:
-        """Answer one request."""
         match ask["do"]:
             case "game":
                 return self._game(ask)

@@ -46,7 +46,6 @@ def _one_of(chance: Random, *requests: Request) -> Request:
 
 
 def craps_requests(table: Craps, chance: Random, names: Names) -> Request:
-    """Return the next request of a craps session."""
     draw = chance.random()
     if draw < 0.55:
         return _craps_bet(table, chance, names)
@@ -146,7 +145,6 @@ def _craps_change(table: Craps, chance: Random, names: Names) -> Request:
 
 
 def roulette_requests(table: Roulette, chance: Random, names: Names) -> Request:
-    """Return the next request of a roulette session."""
     draw = chance.random()
     if draw < 0.75:
         return _roulette_bet(chance, names)
@@ -187,7 +185,6 @@ def _roulette_bet(chance: Random, names: Names) -> Request:
 
 
 def three_card_requests(table: ThreeCard, chance: Random, names: Names) -> Request:
-    """Return the next request of a card table's session."""
     draw = chance.random()
     if draw < 0.78:
         return _card_bet(table, chance, names)
@@ -258,7 +255,6 @@ def _deal(table: ThreeCard, chance: Random) -> Request:
 
 
 def high_roller_requests(table: HighRoller, chance: Random, names: Names) -> Request:
-    """Return the next request of a High Roller session."""
     if not table.open and chance.random() < 0.9:
         seats = list(PLAYERS[: chance.randint(2, 3)])
         ask: Request = {"do": "game", "seats": seats, "button": chance.choice(seats)}

@@ -94,7 +94,6 @@ class Roulette:
     closed: bool = False
 
     def take(self, ask: Request) -> list[Line]:
-        """Answer one request."""
         match ask["do"]:
             case "bet":
                 return self._bet(ask)

@@ -90,7 +90,6 @@ class ThreeCard:
     closed: bool = False
 
     def take(self, ask: Request) -> list[Line]:
-        """Answer one request."""
         match ask["do"]:
             case "bet":
                 return self._bet(ask)

@@ -30,7 +30,6 @@ def paytable(name: str) -> CrapsPayTable:
 
 
 def play(table: CrapsPayTable | str, steps: str) -> list[str]:
-    """Play a scene and return its results in order."""
     shown = paytable(table) if isinstance(table, str) else table
     lines = (json.dumps(request(step.split())).encode() for step in steps.split(";"))
     results = b"".join(settle(lines, CrapsBook(shown))).splitlines()

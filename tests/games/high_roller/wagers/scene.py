@@ -28,12 +28,10 @@ def paytable() -> HighRollerPayTable:
 
 
 def play(steps: str, table: HighRollerPayTable | None = None) -> list[str]:
-    """Play a scene and return its results in order."""
     return [short(line) for line in result_lines(steps, table)]
 
 
 def result_lines(steps: str, table: HighRollerPayTable | None = None) -> list[dict[str, object]]:
-    """Play a scene and return its result lines."""
     requests = [json.dumps(request(step.split())).encode() for step in steps.split(";")]
     results = b"".join(settle(requests, HighRollerBook(table or paytable())))
     return [json.loads(line) for line in results.splitlines()]

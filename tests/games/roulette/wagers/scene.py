@@ -27,12 +27,10 @@ def paytable(name: str) -> RoulettePayTable:
 
 
 def play(steps: str, table: RoulettePayTable | str = PRINTED) -> list[str]:
-    """Play a scene and return its results in order."""
     return [short(line) for line in result_lines(steps, table)]
 
 
 def result_lines(steps: str, table: RoulettePayTable | str = PRINTED) -> list[dict[str, object]]:
-    """Play a scene and return its result lines."""
     shown = paytable(table) if isinstance(table, str) else table
     requests = [json.dumps(request(step.split())).encode() for step in steps.split(";")]
     return [json.loads(line) for line in b"".join(settle(requests, RouletteBook(shown))).splitlines()]
