@@ -1,1 +1,1 @@
-"""The boards' firmware: MicroPython for the Raspberry Pi Pico and Pico 2. The controller does not run it."""
+"""The boards' firmware, in MicroPython for the Raspberry Pi Pico and Pico 2."""

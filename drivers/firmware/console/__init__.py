@@ -1,1 +1,1 @@
-"""The console board: keys, switches, lamps and buzzer."""
+"""The console board, with keys, switches, lamps and a buzzer."""

@@ -1,14 +1,14 @@
-"""The console board: keys and switches in, lamps and buzzer out.
+"""The console board, with keys, switches, lamps and a buzzer.
 
-Its settings are `keys` and `switches` by pin, `lamps` and `buzzer`. Contacts close to ground. Because they
-bounce, a change counts once it has lasted for BOUNCE_US; its timestamp is that of its first edge.
+The board's settings are `keys`, `switches`, `lamps` and `buzzer`. Contacts close to ground. Because contacts
+bounce, a change is valid after BOUNCE_US. It is timestamped with its first edge.
 """
 
 from drivers.firmware.shared.lamps import Lamps
 from drivers.firmware.shared.program import Board
 
 BOUNCE_US = 20000
-"""Mechanical contacts bounce for 1 to 10 ms, and nobody presses a key twice within 20 ms."""
+"""Minimum duration of a change. Contacts bounce for 1 to 10 ms, and two presses are more than 20 ms apart."""
 
 
 class Contact:
@@ -21,14 +21,14 @@ class Contact:
         self.since_us = 0
 
     def edge(self, active: bool, at_us: int) -> None:
-        """Handle an edge: the contact closed (active) or opened."""
+        """Handle an edge. `active` means that the contact closed."""
         if active != self.level:
             if active != self.active:
                 self.since_us = at_us if self.level == self.active else self.since_us
             self.level = active
 
     def take_change(self, now_us: int) -> bool:
-        """Return whether the debounced state has changed since the last call; it changed at `since_us`."""
+        """Return whether the debounced state has changed since the last call. It changed at `since_us`."""
         if self.level == self.active or now_us - self.since_us < BOUNCE_US:
             return False
         self.active = self.level
@@ -36,7 +36,7 @@ class Contact:
 
 
 MAX_BUZZ_MS = 5000
-"""The buzzer sounds for at most this long per command."""
+"""Maximum duration of the buzzer per command."""
 
 
 class Console(Board):
@@ -75,7 +75,7 @@ class Console(Board):
             if pin in self.contacts:
                 self.contacts[pin].edge(not level, at_us)
         for pin, contact in self.contacts.items():
-            contact.edge(not self.hardware.level(pin), now_us)  # in case an edge was lost
+            contact.edge(not self.hardware.level(pin), now_us)  # an edge may have been lost
         seen = []
         for one in self.keys:
             contact = self.contacts[one["pin"]]
@@ -90,7 +90,7 @@ class Console(Board):
         return seen
 
     def switch_reading(self, one, at_us: int) -> tuple[str, list[tuple[str, str]], int]:  # type: ignore[no-untyped-def]
-        """Return a switch's reading; a broken connection to ground counts as open."""
+        """Return a switch's reading. A broken connection to ground means open."""
         is_open = not self.contacts[one["pin"]].active
         return "switch", [("name", one["name"]), ("open", "1" if is_open else "0")], at_us
 
@@ -119,7 +119,7 @@ class Console(Board):
         return True, ""
 
     def selftest(self) -> tuple[bool, str]:
-        """Check for stuck keys: a key that is closed now is reported."""
+        """Check that no key is closed."""
         stuck = [one["name"] for one in self.keys if self.contacts[one["pin"]].active]
         return not stuck, ("held: " + ",".join(stuck)) if stuck else "no key is held"
 

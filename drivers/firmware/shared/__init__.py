@@ -1,1 +1,1 @@
-"""The parts that all boards share: the node's end of the link, the settings, the loop, the hardware."""
+"""The parts common to all boards: the node's end of the link, the settings, the loop and the hardware."""

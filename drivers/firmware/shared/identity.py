@@ -1,4 +1,4 @@
-"""A board's identity: its settings in board.json, and the hash of the files that it runs."""
+"""Loads a board's settings, and computes the hash of the files that the board runs."""
 
 import binascii
 import hashlib
@@ -6,15 +6,15 @@ import json
 import os
 
 SETTINGS = "board.json"
-"""The file of the board's settings: name, key and pins. The hash does not cover it."""
+"""The file with the board's name, key and pins. The hash does not cover this file."""
 HASH_DIGITS = 16
-"""The number of digits of the SHA-256 that a board reports; 64 bits are enough to distinguish builds."""
+"""Number of digits of the SHA-256 that a board reports. 64 bits are enough to distinguish builds."""
 FOLDER = 0x4000
-"""The directory bit of the mode that os.stat returns."""
+"""The file type of a directory in the mode from os.stat."""
 
 
 def load(path: str) -> dict[str, object]:
-    """Return the settings in a file. Raises OSError or ValueError if they can't be read."""
+    """Return the settings in a file. Raises OSError or ValueError."""
     with open(path) as file:
         settings = json.load(file)
     if not isinstance(settings, dict) or not settings.get("name"):
@@ -23,7 +23,7 @@ def load(path: str) -> dict[str, object]:
 
 
 def files_below(folder: str, inside: str = "") -> list[str]:
-    """Return the path of every Python file below a folder, sorted."""
+    """Return the sorted paths of all Python files below a folder."""
     found = []
     for name in sorted(os.listdir(folder)):
         if name == "__pycache__":
@@ -37,7 +37,7 @@ def files_below(folder: str, inside: str = "") -> list[str]:
 
 
 def hash_files(folder: str) -> str:
-    """Return the SHA-256, in hex digits, of a folder's Python files: their paths, lengths and contents."""
+    """Return the SHA-256, in hex digits, of the paths, lengths and contents of a folder's Python files."""
     digest = hashlib.sha256()
     for path in files_below(folder):
         with open(folder.rstrip("/") + "/" + path, "rb") as file:

@@ -1,11 +1,11 @@
-"""The lamps of a board; each shows the value of one of the table's lamps."""
+"""The lamps of a board, which follow the table's lamps."""
 
 
 class Lamps:
-    """The pins of a board's lamps.
+    """The lamps of a board.
 
-    A lamp is lit for the values in its `lit_when`, by default `on`. A lamp with `dark_when` is lit for every
-    value that is not listed there.
+    A lamp is lit for the values in its `lit_when`, by default `on`. A lamp with `dark_when` is lit for all
+    other values.
     """
 
     def __init__(self, hardware, lamps) -> None:  # type: ignore[no-untyped-def]  # a Pico or a test's hardware
@@ -15,7 +15,7 @@ class Lamps:
         self.switch_off()
 
     def show(self, fields: dict[str, str]) -> None:
-        """Set the lamps that show this table lamp; there may be none on this board."""
+        """Set the lamps that follow this table lamp."""
         for one in self.lamps:
             if one["lamp"] == fields.get("name"):
                 shows = fields.get("shows")
@@ -26,6 +26,6 @@ class Lamps:
                 self.hardware.output(one["pin"], lit)
 
     def switch_off(self) -> None:
-        """Switch every lamp off."""
+        """Switch all lamps off."""
         for one in self.lamps:
             self.hardware.output(one["pin"], False)

@@ -1,6 +1,6 @@
-"""A sensor node's end of the link: heartbeats, answers to clock queries, commands, retransmission.
+"""A sensor node's end of the link, for CPython and MicroPython.
 
-It runs on CPython and MicroPython. A subclass implements `clock`, `write` and `command`.
+A subclass of `Node` implements `clock`, `write` and `command`.
 """
 
 import hashlib
@@ -27,7 +27,7 @@ CRC_TABLE = [crc_of_byte(byte) for byte in range(256)]
 
 
 def crc16(data: bytes) -> int:
-    """Return the CRC-16/IBM-3740: polynomial 0x1021, initial value 0xFFFF; b"123456789" gives 0x29B1."""
+    """Return the CRC-16/IBM-3740 (polynomial 0x1021, initial value 0xFFFF); 0x29B1 for b"123456789"."""
     crc = 0xFFFF
     table = CRC_TABLE
     for byte in data:
@@ -36,7 +36,7 @@ def crc16(data: bytes) -> int:
 
 
 def hmac_sha256(key: bytes, data: bytes) -> bytes:
-    """Return the HMAC-SHA-256 of RFC 2104; MicroPython has no module for it."""
+    """Return the HMAC-SHA-256 of RFC 2104, which MicroPython does not provide."""
     if len(key) > 64:
         key = hashlib.sha256(key).digest()
     key = key + bytes(64 - len(key))
@@ -55,7 +55,7 @@ def percent_encode(value: str) -> str:
 
 
 def parse_number(text: str) -> int:
-    """Return a whole number, or -1 if the text is not one."""
+    """Return a text's whole number, or -1 if the text is not a number."""
     try:
         return int(text)
     except ValueError:
@@ -79,7 +79,7 @@ class Node:
         firmware: str = "reference-1",
         key: bytes = b"",
     ) -> None:
-        """Create the node; `boot` and `salt` are 16 hexadecimal digits each, fresh at every start."""
+        """Create the node. `boot` and `salt` are 16 random hexadecimal digits, different at every start."""
         self.name = name
         self.key = key
         self.salt = salt
@@ -103,7 +103,7 @@ class Node:
         ]
 
     def clock(self) -> int:
-        """Return the board's clock in microseconds; unlike ticks_us, it must count through all 32 bits."""
+        """Return the board's clock in microseconds. Unlike ticks_us, it must use all 32 bits."""
         raise NotImplementedError
 
     def write(self, line: bytes) -> None:
@@ -120,7 +120,7 @@ class Node:
         self.next_us = self.clock() + ANNOUNCE_US
 
     def end_session(self) -> None:
-        """End the session because the table has been silent, and announce the board again."""
+        """End the session after the table became silent, and announce the board again."""
         self.session = NO_SESSION
         self.nonces = b""
         self.nonce = ""
@@ -139,7 +139,7 @@ class Node:
             self.next_us = self.clock() + BEAT_US
 
     def reading(self, kind: str, fields: list[tuple[str, str]], seen_us: int) -> None:
-        """Send a reading of an event at `seen_us`. Outside a session nothing is sent."""
+        """Send a reading of an event at `seen_us`. Does nothing outside a session."""
         if self.session != NO_SESSION:
             self.send_sentence(kind, fields, seen_us)
             self.next_us = self.clock() + BEAT_AFTER_READING_US
@@ -183,7 +183,7 @@ class Node:
                 self.handle_sentence(words[4], fields, got_us)
 
     def handle_hello(self, words: list[str], fields: dict[str, str], body: bytes, seal: str) -> None:
-        """Handle the table's hello: start a session, or repeat the hello of the current one."""
+        """Handle the table's hello by starting a session or repeating the hello of the current session."""
         nonce = fields.get("nonce", "")
         if fields.get("version") != "1" or len(nonce) != 16 or nonce[:4] != words[1]:
             return
@@ -231,7 +231,7 @@ class Node:
             self.send_sentence("ack", answer, self.clock())
 
     def send_sentence(self, verb: str, fields: list[tuple[str, str]], clock_us: int) -> None:
-        """Send one sentence and keep it for retransmission."""
+        """Send a sentence and store it for retransmission."""
         body = f"${self.name} {self.session} {self.seq} {clock_us % WRAP_US} {verb}"
         for name, value in fields:
             body += f" {name}={percent_encode(value)}"

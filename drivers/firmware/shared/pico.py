@@ -1,4 +1,4 @@
-"""The pins, clock and port of a Raspberry Pi Pico or Pico 2; the only module that depends on the chip."""
+"""The pins, clock and port of a Raspberry Pi Pico or Pico 2. No other module depends on the chip."""
 
 import os
 import select
@@ -12,10 +12,11 @@ import rp2
 from drivers.firmware.shared.falls import COUNTS_HZ, falls
 
 EDGES = 256
-"""Maximum number of edges buffered between two passes of the loop; any more are counted as lost."""
+"""Size of the ring buffer of edges. Edges that do not fit are counted as lost."""
 READ_BYTES = 256
 WATCHDOG_MS = 5000
-"""A pass of the loop takes milliseconds; a port that accepts no bytes delays it by at most half a second."""
+"""Time without a pass of the loop after which the watchdog resets the board. A pass takes milliseconds; a
+port that accepts no bytes delays it by at most half a second."""
 RP2040_CHIP_RESET = 0x40064008
 RP2350_CHIP_RESET = 0x4010002C
 RP2040_WATCHDOG = 0x40058000
@@ -25,10 +26,10 @@ CLEAR = 0x3000
 ENABLE = 1 << 30
 PIO0_CTRL = 0x50200000
 PIO0_START = 0xF0F
-"""Starts all four state machines simultaneously with their clock dividers in step."""
+"""The value that starts all four state machines simultaneously, with synchronized clock dividers."""
 COUNT_WRAP = 1 << 32
 DISCHARGE_US = 200
-"""Six time constants of 100 nF discharging through 330 ohms."""
+"""Six time constants of 100 nF and 330 ohms."""
 
 
 def is_rp2350() -> bool:
@@ -37,7 +38,7 @@ def is_rp2350() -> bool:
 
 
 def reset_cause() -> str:
-    """Return why the board started; an RP2040 can't distinguish a brown-out from a power-on."""
+    """Return the cause of the board's start. An RP2040 does not distinguish brown-out and power-on."""
     if machine.reset_cause() == machine.WDT_RESET:
         return "watchdog"
     if is_rp2350():
@@ -54,7 +55,7 @@ def reset_cause() -> str:
 
 
 class Pico:
-    """The board's hardware. Edges are timestamped by PIO, or in hard interrupts, which allocate nothing."""
+    """The board's hardware. PIO or hard interrupts timestamp the edges; interrupts allocate no memory."""
 
     def __init__(self) -> None:
         """Start the clock and the port. The watchdog starts with the first `feed`."""
@@ -77,7 +78,7 @@ class Pico:
         self.poller.register(sys.stdin, select.POLLIN)
 
     def clock(self) -> int:
-        """Return microseconds since the start, across the wraps of ticks_us (every 18 minutes)."""
+        """Return microseconds since the start, without the wraps of ticks_us (every 18 minutes)."""
         raw = time.ticks_us()
         self.whole += time.ticks_diff(raw, self.raw)
         self.raw = raw
@@ -88,20 +89,20 @@ class Pico:
         return os.urandom(count)
 
     def feed(self) -> None:
-        """Keep the watchdog from resetting the board."""
+        """Feed the watchdog, and start it on the first call."""
         if self.watchdog is None:
             self.watchdog = machine.WDT(timeout=WATCHDOG_MS)
         self.watchdog.feed()
 
     def release(self) -> None:
-        """Stop the watchdog, so that a person can work at the prompt."""
+        """Stop the watchdog, for work at the prompt."""
         base = RP2350_WATCHDOG if is_rp2350() else RP2040_WATCHDOG
         machine.mem32[base + CLEAR] = ENABLE
 
     def set_interruptible(self, enabled: bool) -> None:
         """Set whether Ctrl-C stops the program.
 
-        It may do so only while no table is connected; otherwise noise could stop the program during play.
+        Disable it while a table is connected, because noise could stop the program during play.
         """
         micropython.kbd_intr(3 if enabled else -1)
 
@@ -138,7 +139,7 @@ class Pico:
         pin.irq(edge, machine.Pin.IRQ_FALLING | machine.Pin.IRQ_RISING, hard=True)
 
     def level(self, number: int) -> bool:
-        """Return the present level of a watched pin."""
+        """Return the level of a watched pin."""
         return bool(self.pins[number].value())
 
     def edges(self) -> list:
@@ -154,7 +155,7 @@ class Pico:
         return found
 
     def stamp_falling_edges(self, numbers: list) -> None:
-        """Enable the pull-ups of up to four pins and timestamp their falling edges in the PIO.
+        """Enable the pull-ups of up to four pins, and timestamp the pins' falling edges in the PIO.
 
         The timestamps of different pins agree to within 1 us.
         """
@@ -168,9 +169,9 @@ class Pico:
         machine.mem32[PIO0_CTRL] = PIO0_START
 
     def take_stamped_edges(self, now: int) -> list:
-        """Return the falling edges that the PIO timestamped since the last call, in time order.
+        """Return the falling edges timestamped by the PIO since the last call, in order of time.
 
-        The PIO buffers at most 8 per pin.
+        The PIO buffers at most 8 edges per pin.
         """
         found = []
         for number, one in self.machines:
@@ -194,7 +195,7 @@ class Pico:
         return found
 
     def lost_edges(self) -> int:
-        """Return how many edges have been lost since the start because the buffer was full."""
+        """Return the number of edges lost since the start because the buffer was full."""
         return self.missed
 
     def output(self, number: int, on: bool) -> None:

@@ -1,18 +1,18 @@
-"""A board's program: its end of the link, its sensors, and a safe state while the table is silent."""
+"""A board's program, which connects the board's sensors and outputs to the link."""
 
 from drivers.firmware.shared.node import NO_SESSION, Node, to_hex
 
 VERSION = "1.0"
 SILENT_US = 3000000
-"""The table queries the clock every 984 ms. After three missed queries, the table counts as disconnected and
-the outputs are put into a safe state.
+"""Time without a sentence, three of the table's clock queries (984 ms), after which the table counts as
+disconnected and the outputs are put into a safe state.
 """
 FIRST_PINGS = 8
-"""The table accepts readings after this many clock queries; the states of switches are sent then."""
+"""Number of clock queries after which the table accepts readings and the states of switches are sent."""
 
 
 class Board:
-    """The part of the program that differs between boards. It uses the pins of a `hardware` object."""
+    """The base class of the boards, with the functions that differ between them."""
 
     NAME = ""
     READS = ""
@@ -24,15 +24,15 @@ class Board:
         self.settings = settings
 
     def reads(self) -> str:
-        """Return the kinds of reading that the board can send, in the form used in its hello."""
+        """Return the kinds of reading that the board can send, as a field of its hello."""
         return self.READS
 
     def measured_errors(self) -> list[tuple[str, str]]:
-        """Return the hello's fields for the measured errors; empty until they are measured."""
+        """Return the hello's fields for the measured errors; empty if they have not been measured."""
         return []
 
     def initial_readings(self, now_us: int) -> list[tuple[str, list[tuple[str, str]], int]]:
-        """Return the readings to send once a table has connected, such as the states of switches."""
+        """Return the readings to send when a table has connected, such as the states of switches."""
         return []
 
     def poll(self, now_us: int) -> list[tuple[str, list[tuple[str, str]], int]]:
@@ -50,14 +50,14 @@ class Board:
         return True, "nothing to test"
 
     def make_safe(self) -> None:
-        """Put every output into a safe state because the table is silent."""
+        """Put all outputs into a safe state."""
 
 
 class Program(Node):
     """A board's node on its port."""
 
     def __init__(self, hardware, board: Board, settings, firmware: str) -> None:  # type: ignore[no-untyped-def]
-        """Set up the node with the name and key in the settings; put the outputs into a safe state."""
+        """Set up the node with the name and key in the settings, and put the outputs into a safe state."""
         super().__init__(
             str(settings["name"]),
             board.reads(),
@@ -87,7 +87,7 @@ class Program(Node):
         return self.board.command(verb, fields, self.clock())
 
     def handle_hello(self, words: list[str], fields: dict[str, str], body: bytes, seal: str) -> None:
-        """Handle the table's hello; the answer includes the errors measured so far."""
+        """Handle the table's hello. The answer includes the errors measured so far."""
         before = self.nonce
         self.hello = self.introduction + self.board.measured_errors()
         super().handle_hello(words, fields, body, seal)
@@ -101,7 +101,7 @@ class Program(Node):
             self.pings += 1
 
     def run_once(self) -> None:
-        """Run one pass of the loop: the table first, because its clock queries must not wait."""
+        """Run one pass of the loop. Handle the table's input first, because clock queries must not wait."""
         self.hardware.feed()
         data = self.hardware.read()
         if data:

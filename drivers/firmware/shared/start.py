@@ -1,4 +1,4 @@
-"""Starts a board: main.py calls `run`, which runs the board that the settings name."""
+"""Runs the board named in the settings; main.py calls `run`."""
 
 from drivers.firmware.console.board import Console
 from drivers.firmware.shared.identity import SETTINGS, format_firmware_id, hash_files, load
@@ -11,7 +11,7 @@ BOARDS = {"console": Console, "wall": Wall, "wheel": Wheel}
 
 
 def build_program(hardware, root: str) -> Program:  # type: ignore[no-untyped-def]
-    """Return the program for the board whose files and settings are below `root`."""
+    """Return the program of the board with its files and settings below `root`."""
     settings = load(root + SETTINGS)
     board = BOARDS[str(settings["board"])](hardware, settings)
     firmware = format_firmware_id(board.NAME, VERSION, hash_files(root))
@@ -19,7 +19,7 @@ def build_program(hardware, root: str) -> Program:  # type: ignore[no-untyped-de
 
 
 def run(hardware, root: str = "/") -> None:  # type: ignore[no-untyped-def]
-    """Run the board until Ctrl-C is pressed, which works only while no table is connected."""
+    """Run the board until Ctrl-C is pressed. Ctrl-C has an effect only while no table is connected."""
     program = build_program(hardware, root)
     program.announce()
     try:

@@ -1,1 +1,1 @@
-"""The wall board: position and time of impacts on a wall, from four piezo sensors along it."""
+"""The wall board, which measures the position and time of impacts on a wall with four piezo sensors."""

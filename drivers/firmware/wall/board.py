@@ -1,40 +1,38 @@
-"""The wall board: four piezo sensors, whose first edges locate an impact and give its time; a peak detector.
+"""The wall board, which computes an impact's position and time from the edges of four piezo sensors.
 
-Its settings are `sensors` (pins, in the order of `at_mm`), `at_mm` (the sensors' positions along the wall, in
-the table's coordinate), `length_mm`, `speed_m_s` (of the wave in this wall), `peak` and `discharge` (the peak
-detector's pins), and `pulse`, the pin that drives the first sensor for the self-test.
+The board's settings are `sensors` (pins, in the order of `at_mm`), `at_mm` (the sensors' positions along the
+wall, in the table's coordinate), `length_mm`, `speed_m_s` (of the wave in this wall), `peak` and `discharge`
+(the peak detector's pins), and `pulse` (the pin that drives the first sensor for the self-test).
 
 Positions are computed in integers because a Pico's floats have 24 bits, too few for an hour in microseconds.
-Lengths are in micrometres and times in microseconds, so a speed in m/s equals one in micrometres per
-microsecond.
+Lengths are in micrometres and times in microseconds, so speeds in m/s need no conversion.
 """
 
 from drivers.firmware.shared.program import Board
 
 WEIGHTS = (4, 4, 2, 1)
-"""Weights in order of arrival: the farther a wave has travelled, the flatter its front and the later its
+"""Weights of the arrivals, the earliest first. A wave's front becomes flatter with distance, which delays its
 edge.
 """
 MISFIT_UM = 60000
-"""Maximum deviation of an arrival from the located impact, as the distance that the wave covers in that
-time."""
+"""Maximum deviation of an arrival from the located impact, as the wave's distance in that time."""
 MIN_SENSORS = 2
 END_UM = 14000
-"""An impact this close to the first or last sensor is reported at the sensor. A die that strikes above or
-below a sensor has a longer path to it, which looks like a position farther in.
+"""Distance from the first or last sensor within which an impact is reported at the sensor. A die that strikes
+above or below a sensor has a longer path to it, which looks like a position farther along the wall.
 """
 
 
 class Place:
-    """The position and time of an impact that best fit the arrivals."""
+    """The position and time of an impact."""
 
     def __init__(self, pos_um: int, at_us: int, misfit_um: int, count: int) -> None:
         """Store a located impact.
 
         Args:
-            pos_um: Its position along the wall.
-            at_us: Its time.
-            misfit_um: The maximum deviation of an arrival, as a distance.
+            pos_um: The impact's position along the wall.
+            at_us: The impact's time.
+            misfit_um: The maximum deviation of an arrival, as the wave's distance in that time.
             count: The number of arrivals.
         """
         self.pos_um = pos_um
@@ -47,20 +45,20 @@ class Line:
     """Sensors in a row along a wall."""
 
     def __init__(self, at_um: list[int], length_um: int, speed: int) -> None:
-        """Create the row; `at_um` lists the sensors' positions in rising order, and `speed` is in m/s."""
+        """Create the row. `at_um` lists the sensors' positions in rising order; `speed` is in m/s."""
         self.at_um = at_um
         self.length_um = length_um
         self.speed = speed
 
     def window_us(self) -> int:
-        """Return how long after the first sensor the last one may still detect an impact."""
+        """Return the maximum time between an impact's arrivals at the first and the last sensor."""
         return self.length_um // self.speed * 5 // 4 + 400
 
     def place(self, arrivals: list[tuple[int, int]]):  # type: ignore[no-untyped-def]  # Place or None
-        """Return the position and time of an impact; None if none fit the arrivals.
+        """Return the position and time of an impact; None if no position agrees with the arrivals.
 
-        `arrivals` lists (sensor, clock), one per sensor, earliest first. Far from the impact, the front of a
-        weak wave may be lost in the noise, so the last arrivals may be late; none can be early.
+        `arrivals` lists (sensor, clock), one per sensor, earliest first. Far from the impact, noise may hide
+        the front of a weak wave. The last arrivals may therefore be delayed, but never early.
         """
         found = self.fit(arrivals)
         while found is not None and found.misfit_um > MISFIT_UM and len(arrivals) > MIN_SENSORS:
@@ -77,12 +75,14 @@ class Line:
         return found
 
     def fit(self, arrivals: list[tuple[int, int]]):  # type: ignore[no-untyped-def]  # Place or None
-        """Return the position between the first and last sensors, and the time, that fit the arrivals best;
-        None if there are too few arrivals or two that fit badly."""
+        """Return the best position between the first and last sensors, and its time.
+
+        Returns None if there are too few arrivals, or only two arrivals that do not agree.
+        """
         if len(arrivals) < MIN_SENSORS:
             return None
         if len(arrivals) == MIN_SENSORS and abs(arrivals[0][0] - arrivals[1][0]) != 1:
-            return None  # an impact would also have been detected by the sensors in between
+            return None  # sensors in between would also have detected an impact
         zero_us = arrivals[0][1]
         runs = []
         for order in range(len(arrivals)):
@@ -106,9 +106,8 @@ class Line:
     def between(self, runs: list[tuple[int, int, int]], low: int, high: int) -> tuple[int, int]:
         """Return the least-squares position between `low` and `high`, and the time of the impact.
 
-        The time is relative to the first arrival, and expressed as the distance that the wave covers in it.
-        Every sensor is on one side of the position or the other, so the solution follows from the weighted
-        mean of each side.
+        The time is relative to the first arrival, and is expressed as the wave's distance. The solution
+        follows from the weighted means of the sensors below and above the position.
         """
         below = above = 0
         below_um = above_um = 0
@@ -128,22 +127,22 @@ class Line:
 
 
 RINGS_US = 12000
-"""Edges within this time after an impact are its ringing (the table's `ringing_ms`)."""
+"""Minimum duration of an impact's ringing (the table's `ringing_ms`)."""
 QUIET_US = 3000
-"""Ringing is over once there has been no edge for this long: three periods of the slowest panel."""
+"""Time without an edge, three periods of the slowest panel, after which ringing is over."""
 MAX_RINGING_US = 40000
-"""No suitable panel rings for longer than this; later edges are another impact, or a fault."""
+"""Maximum duration of ringing on a suitable panel. Later edges are another impact or a fault."""
 PULSE_US = 200
 PULSE_DETECT_US = 20000
 SPEED_TOLERANCE = 20
-"""The speed may be off by one part in 20; an error of 5 % shifts an impact between sensors 350 mm apart by 9
-mm."""
+"""Reciprocal of the maximum relative error of the speed. An error of 5 % shifts an impact between sensors 350
+mm apart by 9 mm."""
 MAX_ERROR_MM = 25
-"""The error of an impact's position that the table assumes (`impact_position_mm`)."""
+"""Maximum error of an impact's position that the table assumes (`impact_position_mm`)."""
 
 
 class Wall(Board):
-    """The board of one wall."""
+    """The board of a wall."""
 
     NAME = "wall"
     READS = "wall_impact"
@@ -169,11 +168,11 @@ class Wall(Board):
             self.selftest()
 
     def measured_errors(self) -> list[tuple[str, str]]:
-        """Return the maximum error of its positions, once measured."""
+        """Return the maximum error of positions; empty if it has not been measured."""
         return [] if self.error_mm < 0 else [("error_mm", str(self.error_mm))]
 
     def poll(self, now_us: int) -> list[tuple[str, list[tuple[str, str]], int]]:
-        """Return an impact once every sensor has had time to detect it."""
+        """Return an impact after the time in which every sensor may detect it."""
         for pin, level, at_us in self.hardware.edges():
             if pin in self.sensors:
                 self.edge(self.sensors.index(pin), bool(level), at_us)
@@ -188,7 +187,7 @@ class Wall(Board):
         return self.impact(arrivals, now_us)
 
     def edge(self, sensor: int, level: bool, at_us: int) -> None:
-        """Handle an edge of a comparator, which pulls its pin low while the signal is above its threshold."""
+        """Handle an edge of a comparator, which pulls its pin low while the signal exceeds the threshold."""
         if self.ringing:
             started_us = self.blanked_until_us - RINGS_US
             ringing_over = at_us >= self.blanked_until_us and at_us - self.last_us >= QUIET_US
@@ -205,11 +204,10 @@ class Wall(Board):
     def impact(
         self, arrivals: list[tuple[int, int]], now_us: int
     ) -> list[tuple[str, list[tuple[str, str]], int]]:
-        """Return an impact, or a fault if it can't be located.
+        """Return an impact, or a fault if the impact cannot be located.
 
-        A position computed without a missed arrival could be wrong. A signal that only one sensor detects
-        does not count as an impact: it is too weak to reach the next sensor, 350 mm away, and comes from a
-        knock on the felt or a spark.
+        A signal that only one sensor detects is not an impact. It is too weak to reach the next sensor,
+        350 mm away, and comes from a knock on the felt or a spark.
         """
         peak = self.hardware.peak() if "peak" in self.settings else 0
         if len(arrivals) == 1:
@@ -226,7 +224,7 @@ class Wall(Board):
         return [("pos_mm", str((place.pos_um + 500) // 1000)), ("peak", str(peak))]
 
     def selftest(self) -> tuple[bool, str]:
-        """Send a pulse through the first sensor; it must reach the others at about the configured speed."""
+        """Send a pulse through the first sensor and measure its speed to the other sensors."""
         pulse = self.settings.get("pulse")
         if pulse is None:
             return False, "error not measured: no pulse pin in board.json"
@@ -253,7 +251,7 @@ class Wall(Board):
         return self.evaluate_pulse(first, last_us - began_us)
 
     def evaluate_pulse(self, first: dict[int, int], ringing_us: int) -> tuple[bool, str]:
-        """Evaluate the pulse's arrivals at all sensors except the first, which sent it."""
+        """Evaluate the pulse's arrivals at all sensors except the first, which sent the pulse."""
         far = len(self.sensors) - 1
         distance_um, took_us = self.at_um[far] - self.at_um[1], max(1, first[far] - first[1])
         speed = distance_um // took_us

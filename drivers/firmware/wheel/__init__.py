@@ -1,1 +1,1 @@
-"""The wheel board: ball beams, index and pocket reader."""
+"""The wheel board, with ball beams, index and pocket reader."""

@@ -1,27 +1,27 @@
-"""The wheel board: ball beams, drop sensor, rotor index and pocket reader, timestamped in interrupts.
+"""The wheel board, with ball beams, drop sensor, rotor index and pocket reader, timestamped in interrupts.
 
-Its settings are `beams` (pins, in the order of the table's beams_deg), `index` and `index_b` (two sensors,
-the second 5 mm clockwise of the first; the order in which they detect the mark shows the direction), `drop`,
-`pocket`, `loop_out`, `loop_in`, and `lamps` as on a console.
+The board's settings are `beams` (pins, in the order of the table's beams_deg), `index` and `index_b` (two
+sensors, the second 5 mm clockwise of the first), `drop`, `pocket`, `loop_out`, `loop_in`, and `lamps` as on a
+console. The order in which the index sensors detect the mark shows the direction.
 """
 
 from drivers.firmware.shared.lamps import Lamps
 from drivers.firmware.shared.program import Board
 
 FLICKER_US = 5000
-"""A 20 mm ball at 3 m/s cuts a beam for 7 ms; another edge within 5 ms is flicker from the same pass."""
+"""Time within which another edge belongs to the same pass. A 20 mm ball at 3 m/s cuts a beam for 7 ms."""
 PAIR_US = 60000
-"""At 0.2 rev/s the mark takes 15 ms from one index sensor to the other; if it takes longer than this, the
-rotor has stopped.
+"""Maximum time of the mark between the two index sensors of a turning rotor. At 0.2 rev/s, the mark takes
+15 ms.
 """
 LOOPS = 32
-"""The number of edges in the loopback test."""
+"""Number of edges in the loopback test."""
 MAX_ERROR_US = 1000
-"""Maximum error of a timestamp that the table accepts: node time must be within 1 ms."""
+"""Maximum error of a timestamp that the table accepts."""
 
 
 class Wheel(Board):
-    """The sensors of a wheel; a beam that is cut pulls its pin low."""
+    """The sensors of a wheel. A cut beam pulls its pin low."""
 
     NAME = "wheel"
     DOES = "lamp,selftest"
@@ -51,9 +51,9 @@ class Wheel(Board):
         ]
 
     def reads(self) -> str:
-        """Return the kinds of reading that its pins can produce.
+        """Return the kinds of reading that the pins can produce.
 
-        A single index sensor produces none because it can't detect the direction.
+        A single index sensor produces no readings, because it cannot detect the direction.
         """
         kinds = ["ball_beam"] if self.beams else []
         if self.index is not None and self.index_b is not None:
@@ -87,7 +87,7 @@ class Wheel(Board):
     def handle_mark(self, pin: int, at_us: int) -> list[tuple[str, list[tuple[str, str]], int]]:
         """Handle the mark at one index sensor.
 
-        At the second sensor of the pair, return a reading timestamped with the time at `index`.
+        At the second sensor, return a reading with the time at `index`.
         """
         if self.index_b is None or self.index is None:
             return []
@@ -101,7 +101,7 @@ class Wheel(Board):
         return [("rotor_index", [("direction", "ccw")], at_us)]
 
     def report_lost_edges(self, now_us: int) -> list[tuple[str, list[tuple[str, str]], int]]:
-        """Report lost edges with device_down and device_up, so that no wrong count is used."""
+        """Report lost edges with device_down and device_up, so that no incorrect count is used."""
         lost = self.hardware.lost_edges()
         if lost == self.lost:
             return []
@@ -118,7 +118,7 @@ class Wheel(Board):
         return super().command(verb, fields, now_us)
 
     def measured_errors(self) -> list[tuple[str, str]]:
-        """Return the maximum error of its timestamps, once measured."""
+        """Return the maximum error of timestamps; empty if it has not been measured."""
         return [] if self.error_us < 0 else [("error_us", str(self.error_us))]
 
     def make_safe(self) -> None:
@@ -126,7 +126,7 @@ class Wheel(Board):
         self.lamps.switch_off()
 
     def selftest(self) -> tuple[bool, str]:
-        """Measure the error of timestamps through a wire from `loop_out` to `loop_in`; fail without it."""
+        """Measure the error of timestamps through a wire from `loop_out` to `loop_in`."""
         out, back = self.settings.get("loop_out"), self.settings.get("loop_in")
         if out is None or back is None:
             return False, "timestamps not measured: no loop_out and loop_in in board.json"
@@ -139,7 +139,7 @@ class Wheel(Board):
             self.hardware.output(out, count % 2 == 1)
             found = [edge for edge in self.hardware.edges() if edge[0] == back]
             if len(found) != 1:
-                return False, "found " + str(len(found)) + " edges, expected 1: is loop_out wired to loop_in?"
+                return False, "found " + str(len(found)) + " edges, expected 1; wire loop_out to loop_in"
             worst = max(worst, abs(found[0][2] - at_us))
         self.error_us = worst
         return worst <= MAX_ERROR_US, "timestamps within " + str(worst) + " us of the edge"
