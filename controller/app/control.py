@@ -313,7 +313,7 @@ def _remove_stale(path: Path) -> None:
     if not path.exists():
         return
     if not stat.S_ISSOCK(path.stat().st_mode):
-        raise FileExistsError(17, "a file that is not a socket is there", str(path))
+        raise FileExistsError(17, "found a file that is not a socket; move it away", str(path))
     if not is_listening(path):
         path.unlink()
         return

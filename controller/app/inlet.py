@@ -159,7 +159,7 @@ class Inlet:
         lost, self._lost = self._lost, {}
         now = self._now()
         for dev, loss in lost.items():
-            reason = f"{loss.readings} readings lost: the core could not keep up"
+            reason = f"{loss.readings} readings lost, because the core could not keep up"
             down = DeviceDown(t=loss.first_us, dev=dev, reason=reason, code=OVERFLOW)
             self._append(msgspec.structs.replace(down, arrived=loss.first_us))
         for dev, loss in lost.items():

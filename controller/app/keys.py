@@ -220,7 +220,9 @@ def history(kind: Kind, path: Path) -> list[KeyStep]:
     for number, step in enumerate(_read(path), 1):
         where = f"{_history_of(path)}, line {number}"
         if step.kind != kind:
-            raise KeyFault(f"{where}: found the history of a {step.kind} key, expected that of a {kind} key")
+            raise KeyFault(
+                f"{where}: found the history of a {step.kind} key, expected the history of a {kind} key"
+            )
         if steps and step.old != steps[-1].new:
             raise KeyFault(
                 f"{where}: found a step from key {step.old[:16]}, expected a step from {steps[-1].new[:16]}"
@@ -331,7 +333,7 @@ def _not_a_link(path: str, flags: int) -> int:
     found = os.fstat(descriptor)
     if not stat.S_ISREG(found.st_mode) or found.st_nlink != 1:
         os.close(descriptor)
-        raise KeyFault(f"{path}: found a hard link or a special file, expected a regular file; move it away")
+        raise KeyFault(f"{path}: found a hard link or a special file, expected a regular file; remove it")
     return descriptor
 
 

@@ -384,7 +384,7 @@ def history_lines(request: HistoryRequest, live: RunningTable, journal: Path) ->
             case RowRequest():
                 row = reader.find(request.id)
                 if row.n > limit.n:
-                    message = "bets are open, or the hand is not decided yet; repeat the request afterwards"
+                    message = "bets are open, or the hand is not decided yet; repeat the request later"
                     yield refusal("not_now", message)
                 else:
                     yield answer(row=row)

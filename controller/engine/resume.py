@@ -243,7 +243,8 @@ def _review(cut: InFlight, causes: Mapping[str, str]) -> tuple[str, Data]:
     number = cut.number
     reasons = (
         power_lost_reason(
-            causes, f"{CUT_OFF}; the only ruling is {_KINDS[cut.attempt].ruling}, and resuming play voids it"
+            causes,
+            f"{CUT_OFF}; the only ruling is {_KINDS[cut.attempt].ruling}; continued play voids the attempt",
         ),
     )
     match cut.attempt:

@@ -33,7 +33,7 @@ ORDERED_INPUTS = frozenset({"test_mode"})
 REJECTION_REPORT_US = 8_000_000
 """Minimum time between two reports of rejected attempts, each of which causes many readings."""
 
-CLOCK_OFF = "its readings have impossible times, so they don't count; check its clock"
+CLOCK_OFF = "readings with impossible times don't count; check the device's clock"
 
 _NOTHING: tuple[Effect, ...] = ()
 OnInput = Callable[[Input, InputRefused | None, str], None]

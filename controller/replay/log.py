@@ -115,7 +115,7 @@ def _unknown(fields: dict[str, msgspec.Raw]) -> list[str]:
     return names
 
 
-_NO_LOG = "is this a recorded sensor log?"
+_NO_LOG = "name a recorded sensor log"
 
 
 class Log:
@@ -249,7 +249,7 @@ class Log:
             yield from self._source
         except zlib.error as error:
             found = f"{describe_read_error(error)}, noticed at line {max(self.lines, 1)}"
-            advice = "copy it again from the table; gzip -t FILE shows whether a copy is complete"
+            advice = "copy the file again from the table; gzip -t FILE shows whether a copy is complete"
             raise LogError(self.name, found, "an undamaged gzip stream", advice) from error
         except OSError as error:
             raise LogError(

@@ -223,7 +223,7 @@ def salvage(line: bytes) -> Salvaged:
 def decode_fields(line: bytes, expected: str) -> dict[str, msgspec.Raw]:
     """Return the encoded fields of a JSON object; raises LineError if the line is not an object."""
     if len(line) > MAX_LINE_BYTES:
-        raise LineError(f"more than {MAX_LINE_BYTES:,} bytes in one line", f"{expected} in a line")
+        raise LineError(f"more than {MAX_LINE_BYTES:,} bytes in one line", expected)
     if not line.strip():
         raise LineError("an empty line", expected)
     if (mark := byte_order_mark(line)) is not None:
@@ -385,7 +385,9 @@ class Capture:
             yield from self._source
         except (zlib.error, OSError) as error:
             found = f"{describe_read_error(error)}, noticed after line {self.lines}"
-            raise LogError(self.name, found, "a serial capture", "copy it again from the table") from error
+            raise LogError(
+                self.name, found, "a serial capture", "copy the file again from the table"
+            ) from error
         self.truncated = self._source.cut
 
 

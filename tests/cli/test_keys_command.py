@@ -287,7 +287,7 @@ def test_a_history_of_another_kind_of_key_is_reported_before_anything_is_made(
     printed(capsys, "revoke", "console", str(file), "--reason", "sold")
     code, _, err = printed(capsys, "replace", "release", str(file), "--reason", "lost")
     assert (code, list(tmp_path.iterdir())) == (1, [tmp_path / "a.key.history.jsonl"])
-    assert "found the history of a console key, expected that of a release key" in err
+    assert "found the history of a console key, expected the history of a release key" in err
 
 
 @pytest.mark.parametrize("kind", ["console", "release", "node"])

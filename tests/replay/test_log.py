@@ -342,7 +342,7 @@ def test_a_bad_line_of_a_damaged_gzip_stream_is_reported_as_damage(lenient: bool
     packed[packed.index(b"wall_impact")] ^= 0xFF
     with pytest.raises(LogError, match="damaged gzip data") as error:
         readings_of(bytes(packed), lenient=lenient)
-    assert "copy it again" in str(error.value)
+    assert "copy the file again" in str(error.value)
     assert "--lenient" not in str(error.value)
 
 
