@@ -195,7 +195,7 @@ def ball_lines(seen: SpinSeen) -> Iterator[str]:
         )
         yield f"slowed from {seen.run[0].speed_rev_per_s:.2f} to {end.speed_rev_per_s:.2f} rev/s"
     else:
-        yield "the pulses do not fit a running ball"
+        yield "the pulses do not form the run of a ball"
     direction = seen.ball_direction or "in an unknown direction"
     yield f"ran {direction}, according to {own} of {len(seen.pulses)} pulses"
     cut = {pulse.beam for pulse in seen.pulses}

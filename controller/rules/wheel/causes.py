@@ -223,8 +223,8 @@ def direction_doubtful(case: Case) -> Reason | None:
     if ball is None or rotor is None or ball.direction != rotor or not _is_doubtful(ball):
         return None
     seen = (
-        f"the ball seems to have run {rotor}, with the rotor,"
-        f" but {ball.stray_pulses} of the pulses did not come from it"
+        f"the ball seems to have run {rotor}, in the rotor's direction,"
+        f" but {ball.stray_pulses} of the pulses are stray"
     )
     return case.reason("missing_reading", seen)
 
@@ -347,12 +347,12 @@ def revolutions_unclear(case: Case) -> Reason | None:
     ball, required = case.ball, case.rules.min_revolutions
     if ball is None:
         pulses = len(case.trace.pulses)
-        return case.reason("revolutions_unclear", f"the {pulses} beam pulses do not fit a running ball")
+        return case.reason("revolutions_unclear", f"the {pulses} beam pulses do not form the run of a ball")
     if ball.turns_from >= required or too_few_revolutions(case) is not None:
         return None
     silence = ""
     if ball.silent_s:
-        silence = f"; then no beam detected it for {ball.silent_s:.1f} s before the drop"
+        silence = f"; then no beam detected the ball for {ball.silent_s:.1f} s before the drop"
     elif ball.silent_at_us is not None:
         silence = "; turns before a silence of more than one turn are not counted"
     return case.reason("revolutions_unclear", case.turns_seen() + silence)
@@ -393,7 +393,8 @@ def pocket_missing(case: Case) -> Reason | None:
     if len(placed) < len(reads):
         return case.reason(
             "missing_reading",
-            f"{len(reads) - len(placed)} of {len(reads)} pocket readings could not be placed by index passes",
+            f"index passes determined no pocket for {len(reads) - len(placed)} of {len(reads)} pocket"
+            " readings",
         )
     return case.reason("missing_reading", f"only {len(placed)} of {needed} pocket readings were received")
 
@@ -427,7 +428,7 @@ def pocket_contradicted(case: Case) -> Reason | None:
     if confirmed is None or contradicting is None:
         return None
     return case.reason(
-        "conflict", f"the ball was read in {confirmed.number} and then in {contradicting.number}"
+        "conflict", f"the reader detected the ball in {confirmed.number} and then in {contradicting.number}"
     )
 
 
@@ -436,12 +437,14 @@ def second_ball(case: Case) -> Reason | None:
     trace = case.trace
     turns = 0.0 if case.ball is None else turns_of_other_ball(trace.chain, case.ball, trace.pulses)
     if turns:
-        return case.reason("conflict", f"another ball ran {turns:.1f} turns in the track alongside the first")
+        return case.reason(
+            "conflict", f"a second ball ran {turns:.1f} turns in the track alongside the first"
+        )
     read = case.trace.reads_while_running.confirmed
     if read is None:
         return None
     return case.reason(
-        "conflict", f"pocket {read.number} was read as holding a ball while the ball was still running"
+        "conflict", f"the reader detected a ball in pocket {read.number} while the ball was still running"
     )
 
 
@@ -456,11 +459,12 @@ def out_after_rest(case: Case) -> Reason | None:
 
 def index_contradicts(case: Case) -> Reason | None:
     """The last index pass showed a different direction from the passes before."""
-    odd = case.trace.contrary_mark
-    if odd is None or case.trace.rotor_direction is None:
+    contrary = case.trace.contrary_mark
+    if contrary is None or case.trace.rotor_direction is None:
         return None
     return case.reason(
-        "conflict", f"the last index pass showed {odd.direction}, those before it the opposite direction"
+        "conflict",
+        f"the last index pass showed {contrary.direction}, the passes before it the opposite direction",
     )
 
 

@@ -374,7 +374,9 @@ def _check_number(verdict: SpinVerdict, game: SmartWheelGame | None, rules: Spin
         reasons.append(_reason(rules, "missing_reading", "the smart wheel reported no number for this spin"))
     elif own is not None and own != number:
         reasons.append(
-            _reason(rules, "conflict", f"the pocket reader saw {own}, but the smart wheel reported {number}")
+            _reason(
+                rules, "conflict", f"the pocket reader detected {own}, but the smart wheel reported {number}"
+            )
         )
     if game is not None and game.number_by is not None and not game.observed:
         reasons += game.verdict().reasons

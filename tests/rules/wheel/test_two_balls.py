@@ -45,7 +45,7 @@ def test_gap_R_8_pulses_of_a_second_ball_are_a_conflict() -> None:
     first, readings = _with_second(Scene(wheel=FOUR, revolutions=19.0), 1.2, 6.0)
     verdict = judged(first, readings)
     assert (verdict.ruling, codes(verdict)) == (Ruling.REVIEW, ["conflict"])
-    assert "another ball" in verdict.sentence
+    assert "a second ball" in verdict.sentence
 
 
 @pytest.mark.parametrize("seed", range(6))
