@@ -149,7 +149,7 @@ class KilledTable:
     def check(self) -> None:
         rows, recovered = self._read()
         links = [row.link for row in rows]
-        assert links[: len(self.links)] == self.links, "rows written before have changed or are missing"
+        assert links[: len(self.links)] == self.links, "earlier rows have changed or are missing"
         self.links = links
         outcomes = [(row, decode_outcome(row.body)) for row in rows if row.seq is not None and row.body]
         assert [outcome.seq for _, outcome in outcomes] == list(range(1, len(outcomes) + 1))
@@ -239,7 +239,7 @@ class KilledTable:
             assert self.table.enter("void")["ok"]
             until(
                 lambda: len([row for row in self.table.rows() if row.seq is not None]) > seq,
-                "the ruling on what was cut off",
+                "the ruling on the interrupted attempt",
             )
         self.table.unlock()
 
@@ -292,7 +292,7 @@ class _Model:
             elif now[0] != states[-1][0]:
                 states.append(now)
         for ours, theirs in zip_longest(said, published):
-            assert ours == theirs, f"the engine says {ours}, the journal {theirs}"
+            assert ours == theirs, f"the engine published {ours}, the journal has {theirs}"
         return states
 
 

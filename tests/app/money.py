@@ -290,7 +290,7 @@ class Evening:
         if part.feed:
             yield part
 
-    # --- what goes wrong ---
+    # --- failures ---
 
     def kill_table(self) -> None:
         """Kill and restart the daemon at rest. Earlier calls can then no longer be corrected."""

@@ -112,7 +112,7 @@ def started(folder: Path) -> tuple[House, list[str]]:
     if daemon.live is not None:
         live_of(daemon).publish(Watchdog(daemon.faults))
         within = engine_of(one)
-        until(lambda: within._consumer is not None or troubled(one), "the engine, or why it does not start")
+        until(lambda: within._consumer is not None or troubled(one), "the engine or its fault")
     return one, [f"{fault.code}: {fault.where}: {fault.found}" for fault in daemon.faults.present]
 
 

@@ -163,7 +163,7 @@ def test_a_lamp_is_commanded_once_and_again_after_its_board_was_away() -> None:
     board.phase = "greeting"
     bench.hear(DeviceDown(t=1, dev="console", code="restarted"))
     hardware.show("lock", "unlocked")
-    assert len(board.published) == 1, "nothing is sent to a board that is away"
+    assert len(board.published) == 1, "an offline board must not receive any data"
     board.phase = "up"
     bench.hear(DeviceUp(t=2, dev="console"))
     assert board.published[1:] == [("lamp", {"name": "lock", "shows": "unlocked"})]

@@ -124,7 +124,7 @@ def test_lines_that_are_not_requests_leave_no_row(at: At) -> None:
     before = len(at.house.rows())
     assert {answer["code"] for answer in at.flood(OUTSIDER, b"no request\n")} == {"bad_request"}
     drain(at.daemon)
-    assert len(at.house.rows()) <= before + 1, "only the row of the test itself may be added"
+    assert len(at.house.rows()) <= before + 1, "only the test's row may be added"
     at.plays()
 
 

@@ -47,7 +47,7 @@ def test_a_wake_ends_the_wait_of_the_current_or_the_next_take() -> None:
     core.join(PATIENCE_S / 2)
     assert taken_at == [NextReading(None, 0)]
     assert inlet.take(0).reading is None
-    assert not inlet._woken, "a wake must end only one wait"
+    assert not inlet._woken, "a wake-up must end only one wait"
 
 
 def test_an_overflow_marks_the_affected_device_down_where_readings_were_lost() -> None:

@@ -89,7 +89,9 @@ def test_an_unusable_key_file_leaves_no_key_and_is_reported_once(way: str, file:
     if way == "a folder":
         file.rmdir()
     write(file, OLD)
-    assert list(files.changes()) == [NewKey("cam", OLD)], "the old key is reported too: no key was in use"
+    assert list(files.changes()) == [NewKey("cam", OLD)], (
+        "the old key must also be reported, because no key was in use"
+    )
 
 
 class KeyedBoard:

@@ -57,10 +57,10 @@ def test_the_readings_of_a_new_device_type_arrive_through_the_hub(tmp_path: Path
 
     class Outlet:
         def send(self, data: bytes) -> bool:
-            raise AssertionError(f"nothing is sent to a door box: {data!r}")
+            raise AssertionError(f"a door box must not receive data: {data!r}")
 
         def reopen(self) -> None:
-            raise AssertionError("nothing asks for a reopen")
+            raise AssertionError("a door box must not request a reopen")
 
     hub = Hub([(device, Outlet())])
     reported: list[AnyReading] = hub.start(0)

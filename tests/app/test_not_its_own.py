@@ -157,4 +157,4 @@ def test_a_panel_button_enters_a_persons_input_whatever_reads_leaves_out(tmp_pat
     station.hear(entered("console", "no_spin", "dealer"))
     assert inlet.waiting == 1
     station.hear(entered("wheel", "no_spin", "dealer"))
-    assert inlet.waiting == 1, "the beams must not be listed for any device"
+    assert inlet.waiting == 1, "no device may list the beams"

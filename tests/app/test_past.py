@@ -121,7 +121,7 @@ def test_a_user_who_is_not_a_technician_may_not_read_past_records(table: Table, 
     assert another(STRANGERS, open_folder, "status")[0] == 0
 
 
-# --- nothing is revealed early ---
+# --- readings that are still secret ---
 
 OPENED = HistoryLimit(7, 700)
 

@@ -143,7 +143,7 @@ def test_T_DEAL_4_play_that_the_table_hears_first_stands_and_the_fold_is_refused
     """The table answers only after the fold, because earlier readings could still arrive."""
     table.asks("play")
     table.acts("fold", "1", 30)
-    assert table.answers.empty(), "nothing must be answered before the fold comes"
+    assert table.answers.empty(), "no answer may come before the fold"
     table.runs_to(table.now_us + SECOND_US)
     assert table.answers.get(timeout=PATIENCE_S) == "granted"
     until(lambda: "played" in table.said, "the engine's report that Play is placed there")
@@ -154,14 +154,14 @@ def test_T_DEAL_4_play_that_the_table_hears_first_stands_and_the_fold_is_refused
     assert table.refusals == ["play_asked", "played", "played"]
     table.acts("fold", "1", 1_000, by="dealer")
     table.runs_to(table.now_us + SECOND_US)
-    assert table.refusals[-1] == "played", "no correction may fold it either"
+    assert table.refusals[-1] == "played", "no correction may fold the position"
     assert table.betting == "open"
 
 
 def test_T_DEAL_4_a_fold_that_the_table_hears_first_stands_and_play_is_refused(table: Table) -> None:
     table.acts("fold", "1", 30)
     table.asks("play")
-    assert table.answers.empty(), "nothing must be answered before the fold counts"
+    assert table.answers.empty(), "no answer may come before the fold counts"
     table.runs_to(table.now_us + SECOND_US)
     assert table.answers.get(timeout=PATIENCE_S) == "T-DEAL-4: position 1 has folded"
     assert table.settles() == [("1",)]

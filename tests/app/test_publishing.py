@@ -102,7 +102,7 @@ def test_play_goes_on_by_itself_once_settlement_has_caught_up(tmp_path: Path, mo
     try:
         table.start(watch=False)
         until(lambda: goes_on("unlocked") or "settlement_behind" in str(table.status()["faults"]), "a start")
-        until(lambda: goes_on("locked"), "the lock, since nothing settles yet")
+        until(lambda: goes_on("locked"), "the lock, because no engine settles yet")
         evening.service.start()
         until(lambda: goes_on("unlocked"), "the table to unlock itself")
         until(evening.agree, "everything to be settled")

@@ -121,4 +121,6 @@ def test_a_live_run_and_the_replay_of_its_recordings_give_the_same_bytes(
     assert recordings_named(rows, folder)
     assert all(len(list(recorded_hashes(path))) > 1 for path in folder.glob("*.jsonl.gz"))
     if game == "craps":
-        assert len(list(folder.glob("*.jsonl.gz"))) > 1, "nothing was rotated: the test would prove less"
+        assert len(list(folder.glob("*.jsonl.gz"))) > 1, (
+            "no recording was rotated, so rotation was not tested"
+        )

@@ -140,7 +140,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
         pytest.skip("only root may mount a small file system")
     mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1536k", "tmpfs", str(place)], check=False)
     if mounted.returncode:
-        pytest.skip("this machine does not let a small file system be mounted")
+        pytest.skip("this machine does not allow mounting a small file system")
     yield place
     subprocess.run(["umount", "--lazy", str(place)], check=True)
 

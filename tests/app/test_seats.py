@@ -64,7 +64,7 @@ def test_no_user_shuts_another_out(
 ) -> None:
     """A technician's silent connections must not shut out root."""
     if holder == newcomer == "root" and busy:
-        pytest.skip("root is one user, who is shown which of his processes hold the connections")
+        pytest.skip("root is one user and must see which of his processes hold the connections")
     seats = ConnectionSlots()
     filled(seats, connection, holder, busy=busy)
     other = peer(newcomer, uid=UIDS[newcomer] if newcomer == "root" else 2000)
@@ -128,7 +128,5 @@ def test_connections_never_exceed_the_slots_and_each_kind_keeps_its_reserved_one
             assert len(inside) <= SLOTS
             assert sum(max(0, count - RESERVED_SLOTS[one]) for one, count in taken.items()) <= SHARED_SLOTS
             if not isinstance(seat, ConnectionSlot):
-                assert taken[kind] >= RESERVED_SLOTS[kind], (
-                    "the reserved slots of a kind must stay free for it"
-                )
+                assert taken[kind] >= RESERVED_SLOTS[kind], "the reserved slots of a kind must stay free"
     assert limits_module.SLOTS == 24

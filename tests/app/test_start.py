@@ -252,7 +252,7 @@ def test_a_stop_at_any_moment_of_the_start_is_in_order(
         systemd.bind(str(tmp_path / "notify"))
         monkeypatch.setenv("NOTIFY_SOCKET", str(tmp_path / "notify"))
         done = ended(command(tmp_path), at=moment)
-    assert "SIGTERM at" in done.stderr, "the start never reached this moment"
+    assert "SIGTERM at" in done.stderr, "the start did not reach this action"
     assert done.returncode == service.STOPPED, done.stderr
     assert "stopped" in done.stderr.partition("SIGTERM at")[2]
     assert "Traceback" not in done.stderr

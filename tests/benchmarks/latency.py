@@ -154,7 +154,7 @@ def latencies_s(folder: Path, throws: int, floor: Floor) -> tuple[list[float], l
             threading.Thread(target=play, args=(daemon, readings)).start()
             if not called(watcher):
                 raise SystemExit(
-                    "latency: a throw was not called: this machine was too busy for its readings"
+                    "latency: a throw was not called, because the machine was too busy for its readings"
                 )
             measured.append((clock.now_us() - rest_of(readings) - wait_us) / 1e6)
             floor.measure(readings)

@@ -33,7 +33,7 @@ def killed_at_each_write(template: Path, copies: Path, *words: str) -> list[Path
     done = subprocess.run(program, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     folders = sorted(copies.iterdir(), key=lambda folder: int(folder.name))[1:]
-    assert len(folders) > 4, "too few writes were found: the test would prove little"
+    assert len(folders) > 4, "too few writes were found"
     return folders
 
 
@@ -57,7 +57,7 @@ def test_a_rotation_killed_at_any_write_is_completed_when_repeated(
         steps = keys.history(kind, file)
         assert (steps[0].old, steps[-1].new) == (first, keys.public_of(kind, file))
         assert len(steps) == (1 if before == first else 2), (
-            "the interrupted rotation must continue, and no other key be made"
+            "the interrupted rotation must continue without another key"
         )
         published = {path.name: path.read_text(encoding="ascii") for path in folder.glob("*.pub")}
         assert published == ({} if kind == "node" else {"a.pub": keys.public_of(kind, file)})

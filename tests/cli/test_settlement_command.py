@@ -80,9 +80,7 @@ def test_bad_input_says_what_was_expected(
 ) -> None:
     assert settlement(database, *words) == 2
     assert says in capsys.readouterr().err
-    assert list(Path(database.removeprefix("sqlite:///")).parent.iterdir()) == [], (
-        "nothing may be left behind"
-    )
+    assert list(Path(database.removeprefix("sqlite:///")).parent.iterdir()) == [], "no file may be left"
 
 
 def test_a_database_that_does_not_answer(capsys: pytest.CaptureFixture[str]) -> None:

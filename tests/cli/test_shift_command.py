@@ -49,7 +49,7 @@ def test_a_shift_sums_up_the_outcomes_and_the_rulings(
 ) -> None:
     journal = str(journaled(rig_in(tmp_path), shift_played()))
     printed = json.loads(shift(capsys, "--journal", journal, "--back", "1", "--json"))
-    assert printed["opened_by"] is None, "a new table must be open from its first row on"
+    assert printed["opened_by"] is None, "a new table must be open from its first row"
     assert printed["closed_by"] == "manager Cy"
     assert printed["results"] == 3, "the roll that was called back must not count"
     assert printed["voids"] == {"called": 1}

@@ -106,7 +106,7 @@ def test_a_technician_tests_devices_and_calibrates_the_camera(craps: Live, tmp_p
     assert code == (0 if report["passed"] else 1)
 
     code, out = craps.does("test", "wall-left", "--report", str(tmp_path / "report.json"))
-    assert code == 2, "a report must be kept, and no test begin without one"
+    assert code == 2, "an existing report must not be overwritten"
     assert "throw one die" not in out
     assert json.loads((tmp_path / "report.json").read_text()) == report
 

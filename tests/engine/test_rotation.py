@@ -143,7 +143,7 @@ def test_gap_R_8_a_pocket_reader_faulty_since_the_last_recording_proves_no_ball_
     before = spin(Scene(wheel=WHEEL, revolutions=12.0, pocket=3, bounces=0, begins_us=2 * SECOND_US))
     reads = [r for r in SHORT.readings if not isinstance(r, PocketBall)]
     turns = [r.t for r in reads if isinstance(r, RotorIndex)]
-    assert sum(t > SHORT.left_us for t in turns) >= 5, "too few turns without a pocket reading"
+    assert sum(t > SHORT.left_us for t in turns) >= 5, "too few revolutions without a pocket reading"
     scene = in_order(*before.readings, msgspec.structs.replace(unwell, t=before.end_us + SECOND_US), *reads)
     published = whole(BEAMS, scene)
     assert [o.type for o in published if o.type.startswith("spin")] == ["spin.called", "spin.review"]

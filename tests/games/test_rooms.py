@@ -15,8 +15,8 @@ from controller.settings.rulesets import load_ruleset
 
 CONTROLLER = Path(__file__).parents[2] / "controller"
 OWN_WORDS = {
-    "games": "the rooms themselves",
-    "console": "screens know the controller through its socket alone, and have keys and words of their own",
+    "games": "the packages of the games",
+    "console": "screens use only the controller's socket, and have separate keys and texts for each game",
 }
 CALLS = {("cli/words.py", "craps")}
 """Uses of a game's name as a dealer's call: 2, 3 or 12 is called craps."""
@@ -67,4 +67,4 @@ def test_each_rule_set_belongs_to_a_game_and_has_its_pay_table(name: str) -> Non
     game = GAMES[load_ruleset(name).game]
     assert open_book(name).vocabulary
     assert check(name).ruleset == name
-    assert not game.wagers().play_state().prelude(), "a starting table must need no state"
+    assert not game.wagers().play_state().prelude(), "a new table must not need any state"

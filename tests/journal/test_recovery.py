@@ -70,7 +70,7 @@ def test_the_point_and_the_shooter_are_restored(rig: Rig) -> None:
         says(5 * SECOND_US, "dice_collected"),
     ]
     recovered = cut_off(rig, readings)
-    assert recovered.state.learned, "what was learned of the walls' loudness must be kept"
+    assert recovered.state.learned, "the learned loudness of the walls must be kept"
     state = msgspec.structs.replace(recovered.state, call=None, learned={})
     assert state == State(calls="automatic", point=6, shooter=4)
     assert recovered.first == First(seq=5, roll=2, round=2)

@@ -43,7 +43,7 @@ def test_a_file_of_the_first_layout_is_still_readable(tmp_path: Path) -> None:
     shutil.copy(OLD, copy)
     assert version(copy) == 1
     open_writer(copy).close()
-    assert version(copy) == 1, "without a person's approval the release that wrote it must still open it"
+    assert version(copy) == 1, "the earlier release must still open the file before a person's approval"
     with Reader(copy) as reader:
         found = reader.verify_all()
         assert (found.rows, found.outcomes, found.evidence) == (24, 12, 4)

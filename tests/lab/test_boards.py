@@ -47,7 +47,7 @@ def test_boards_are_found_by_their_names_when_ports_change_their_numbers(
     found, changed = machine(arguments=LAB).call(throws.renumbered, seed=3)
 
     report.note("ports with another number", f"{changed}: {found.words}")
-    assert changed, "no port changed its number: nothing was tested"
+    assert changed, "no port changed its number, so nothing was tested"
     assert found.all_up
     assert found.wrong == []
     assert found.needless == []

@@ -30,7 +30,7 @@ def test_frames_have_the_drivers_own_times(machine: MakeMachine, report: Report)
     steady = [*apart_us[1 : held - 1], *apart_us[held + WAITED :]]
     assert all(abs(us - FRAME_US) < STEADY_US for us in steady), apart_us
     for us in behind_us[held : held + WAITED]:
-        assert camera.HELD_UP_US // 2 < us < camera.HELD_UP_US, "a frame that waited must have its own time"
+        assert camera.HELD_UP_US // 2 < us < camera.HELD_UP_US, "a delayed frame must have its own time"
     assert all(abs(us) < STEADY_US for us in [*behind_us[:held], *behind_us[held + WAITED :]]), behind_us
     assert "/dev/video9: can't open this camera" in found.missing
 

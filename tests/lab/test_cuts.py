@@ -56,7 +56,7 @@ def test_no_published_outcome_is_lost_with_the_power(
     cuts = _cut(machine, built[1].stem, tmp_path, report, tables)
 
     assert [cut for cut in cuts if cut.bad] == []
-    assert sum(cut.told for cut in cuts), "nothing was published: nothing was tested"
+    assert sum(cut.told for cut in cuts), "nothing was published, so nothing was tested"
 
 
 @pytest.mark.timeout(len(MOMENTS) * (ROUNDS + 1) * 120, func_only=True)

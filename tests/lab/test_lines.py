@@ -21,7 +21,7 @@ def test_a_line_held_by_another_program_is_named_and_opened_when_it_is_free(
     found = machine(arguments=LAB).call(lines.held, device)
 
     report.note(f"a line of {device} held", f"{found.troubles}, up {found.up_after_us / 1e6:.1f} s after")
-    assert set(found.troubles) == {device}, "the other device must have its lines"
+    assert set(found.troubles) == {device}, "the other device must be up"
     assert f"is in use by {lines.OTHER}" in found.troubles[device]
     assert found.after == [""]
     assert found.exit_code == 0

@@ -42,7 +42,7 @@ def test_a_clock_set_back_locks_the_table_until_a_person_approves_it(
     report.note("clock 80 days back", f"{found.faults}, {found.locks}")
     back, restarted, forward, approved, last = found.faults[1:]
     for codes in (back, restarted, forward):
-        assert "clock_stepped" in codes, "a restart must not lift a lock that only a person may"
+        assert "clock_stepped" in codes, "a restart must not lift a lock that only a person may lift"
     assert "clock_stepped" not in approved
     assert "clock_stepped" not in last
     assert found.locks[:3] == ["locked"] * 3

@@ -72,7 +72,7 @@ def test_a_table_whose_power_was_cut_in_an_upgrade_has_a_complete_release(
         ledger.add(cuts[-1])
     report.note("power cuts of all runs", in_words(ledger.cuts()))
     assert [cut for cut in cuts if cut.bad] == []
-    assert all(cut.told for cut in cuts), "nothing was published: nothing was tested"
+    assert all(cut.told for cut in cuts), "nothing was published, so nothing was tested"
 
 
 def _cut(

@@ -103,7 +103,7 @@ def test_a_revoked_key_signs_nothing_and_no_start_makes_a_new_one(tmp_path: Path
     assert not believed(tmp_path, stolen), "a restored revoked key must not be published again"
     (tmp_path / KEY_FILE).unlink()
     keys.rotate("console", tmp_path / KEY_FILE, lost=True, who="ann", reason="yearly")
-    assert believed(tmp_path, issue(held.key, CLAIMS)), "the running process must continue with the new one"
+    assert believed(tmp_path, issue(held.key, CLAIMS)), "the running process must continue with the new key"
 
 
 def test_a_restored_old_key_is_reported(tmp_path: Path) -> None:

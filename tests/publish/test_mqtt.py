@@ -128,7 +128,9 @@ def test_outcomes_dropped_by_a_full_queue_at_the_broker_are_sent_again(
         count = house.play(30)
         until(lambda: house.sink.ready, house.turn)
         house.send_again()
-        assert "publish_refused" not in house.alarms.ever, "the broker must confirm what it then drops"
+        assert "publish_refused" not in house.alarms.ever, (
+            "the broker must confirm messages that it then drops"
+        )
         settlement.come()
         assert settlement.remembered
         until(lambda: len(settlement.books.applied) == count, house.offer_again_now, settlement.turn)

@@ -364,7 +364,7 @@ def test_a_repeated_old_progress_report_neither_raises_nor_clears_a_fault(house:
     durable(house.journal.note("fence", {}))
     slate.offered.clear()
     assert meets(house, 1, first.chain, known=1) == set()
-    assert slate.seqs == [], "nothing may be sent again for it"
+    assert slate.seqs == [], "the report must not cause a resend"
     assert meets(house, count, "ab" * 32) == {"settlement_differs"}
     for _ in range(3):
         house.clock.forward(6)

@@ -93,7 +93,7 @@ def test_a_stopped_process_of_the_server_is_reported_and_nothing_is_booked_twice
         assert deposited(service, "while-stopped") == 503
     finally:
         os.kill(pid, signal.SIGCONT)
-    until(lambda: service.ask("GET", "/health")[0] == 200, "health to be good again")
+    until(lambda: service.ask("GET", "/health")[0] == 200, "health to recover")
     assert [deposited(service, "while-stopped") for _ in range(2)] == [200, 200]
     account = service.ask("GET", "/players/ann", token="staff-secret")[1]
     assert isinstance(account, dict)

@@ -101,7 +101,7 @@ def test_the_answer_of_a_change_is_kept_while_its_wager_could_be_changed_again(d
     assert desk.refusal(reduce) == ""
     assert desk.refusal(desk.asks(do="increase", id="b1", to=600)) == ""
     balance = desk.balance
-    assert desk.prune() == 1, "only the bet's own answer may go: its id is used up"
+    assert desk.prune() == 1, "only the bet's answer may be dropped, because its id is used"
     assert desk.refusal(reduce) == ""
     assert desk.balance == balance
     assert desk.house.proof().faults == ()

@@ -116,6 +116,6 @@ def test_a_database_that_accepts_the_connection_and_never_answers_does_not_block
         try:
             until(lambda: "timeout expired" in service.log, "a message about it")
             assert service.process is not None
-            assert service.process.poll() is None, "it must keep trying"
+            assert service.process.poll() is None, "the engine must keep trying"
         finally:
             service.close()

@@ -69,7 +69,7 @@ def test_a_named_person_accepts_once_and_the_whole_state_is_kept(old_table: Path
         (cut,) = recovered.in_flight
         assert isinstance(cut, InFlight)
         assert (cut.attempt, cut.number) == ("roll", 5)
-    assert layout(old_table) == 2, "0.1.0 opens at most version 1, and says what to do"
+    assert layout(old_table) == 2, "0.1.0 must refuse a newer version and name the next step"
     head = read_head(old_table / "journal.head")
     assert head is not None
     assert head.signature

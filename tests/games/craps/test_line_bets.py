@@ -34,7 +34,7 @@ def test_C34_DICE_4_and_CV1_SHOOT_1_a_shooter_without_a_line_bet_is_noted(rules:
     played = play([NAMED, MISSING, *THROWN], rules=rules)
     assert noted(played) == ["no_line_bet"]
     assert [notice.rule for bets in played.data(Bets) for notice in bets.notices] == [rule]
-    assert len(played.data(RollCalled)) == 1, "the roll counts all the same"
+    assert len(played.data(RollCalled)) == 1, "the roll must count"
 
 
 def refusing(*scene: AnyReading) -> Played:

@@ -302,5 +302,5 @@ def test_the_game_resumes_where_it_was_after_a_power_cut(stage: str) -> None:
         played = table.played.feed(cut).finish(cut=True)
         assert [(r.code, r.rule) for r in played.data(RollReview)[0].reasons] == [("power_lost", "H-LEGAL-4")]
         assert played.session.state().high_roller == to_json_values(before), (
-            "a throw that was cut off changes nothing"
+            "an interrupted throw must not change the game"
         )

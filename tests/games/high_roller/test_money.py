@@ -62,7 +62,7 @@ def test_H_BONUS_1_the_bonus_pot_goes_to_the_winner_of_three_games_in_a_row() ->
     assert table.state.pot == BonusPot()
     played = table.end()
     assert [w.bonus_paid for w in played.data(GameWon)] == [0, 0, 540], (
-        "the third game's own share must be in it (!H-12)"
+        "the pot must include the third game's contribution (!H-12)"
     )
     assert [(b.player, b.amount, b.cause) for b in played.data(BonusPaid)] == [("2", 540, "in_a_row")]
 

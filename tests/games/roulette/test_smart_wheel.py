@@ -122,7 +122,7 @@ def test_no_number_can_be_set_while_the_ball_runs_and_only_a_pocket_afterwards()
     assert [r.cause for r in refused if isinstance(r, TableEvent)] == ["result_not_in", "bad_argument"]
 
 
-# --- what was not observed ---
+# --- missing observations ---
 
 
 def test_a_missed_state_5_is_a_review_that_shows_the_number_and_calls_nothing() -> None:

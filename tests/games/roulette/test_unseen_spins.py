@@ -64,7 +64,7 @@ def test_R_IRR_2_a_short_spin_long_after_the_wheel_came_back_is_no_spin() -> Non
         DeviceUp(t=at(-0.2), dev="wheel"),
     ]
     assert no_spins(play(short, blink)) == [(["too_few_revolutions"], "sensors")], (
-        "there must be no time for four turns"
+        "the time must be too short for four revolutions"
     )
 
 
@@ -198,7 +198,7 @@ def test_R_SPIN_4_no_number_is_read_in_a_turn_with_lost_index_edges() -> None:
     seen = [r for r in SPIN.readings if r not in marks]
     plain, with_doubt = play(SPIN), play(seen, lost)
     assert [c.number for c in with_doubt.data(SpinCalled)] == [SPIN.number]
-    assert called_us(plain) < called_us(with_doubt), "the reads must come from turns that are certain"
+    assert called_us(plain) < called_us(with_doubt), "the readings must come from certain revolutions"
 
 
 def test_R_SPIN_4_a_loss_between_two_passes_one_turn_apart_only_delays_the_call() -> None:

@@ -10,7 +10,7 @@ from controller.model.verdicts import DealVerdict, Ruling
 from tests.games.three_card.deal import HANDS, ROTATION, Table, called, codes, seated
 from tests.scenes import SECOND_US
 
-# --- T-IRR-1: what voids a deal ---
+# --- T-IRR-1: void deals ---
 
 
 def test_T_IRR_1_a_position_with_four_cards_voids_all_hands_at_once() -> None:
@@ -136,9 +136,7 @@ def test_gap_T_14_a_review_lists_exactly_the_cards_still_to_be_entered(
     awaited = still_open(table.says("set_card", card="9h", seat="dealer"))
     assert awaited.lacks == ()
     assert [one.code for one in awaited.reasons] == ["conflict"]
-    assert awaited.entered == (("2", "9h"), ("dealer", "9h")), (
-        "with one of them replaced, the deal must count"
-    )
+    assert awaited.entered == (("2", "9h"), ("dealer", "9h")), "the deal must count with one card replaced"
     table.says("set_card", card="3s", seat="dealer", what=named)
     assert called(table.end()).dealer == ("Kc", "8d", "3s")
 

@@ -174,7 +174,7 @@ def test_no_sequence_of_readings_and_inputs_raises_or_leaves_a_gap(
     played.feed(in_order(readings) if tidy else readings).finish(cut=cut)
     assert [o.seq for o in played.outcomes] == list(range(1, len(played.outcomes) + 1))
     waits = played.types("deal")[-1:] == ["deal.review"] or calls == "confirm"
-    assert cut or waits or not played.session._game.open_attempt, "nothing must hang silently"
+    assert cut or waits or not played.session._game.open_attempt, "no attempt may hang silently"
 
 
 @given(st.integers(0, 2**32), st.booleans())

@@ -79,7 +79,7 @@ def held(device: str) -> Troubled:
             gpiod.request_lines(f"/dev/{chip.name}", consumer=OTHER, config={line: settings})
         )
         table.start()
-        must(f"{device} reports who holds its line", lambda: OTHER in _down().get(device, ""))
+        must(f"{device} reports the program that holds its line", lambda: OTHER in _down().get(device, ""))
         troubles = _down()
     up_us = must("all devices are up", _all_up)
     watch = Watch("outcomes", "faults")
@@ -130,7 +130,7 @@ def labels() -> list[Troubled]:
         table = Table(table_file())
         table.start()
         must(
-            "both report what they found",
+            "both report their findings",
             lambda: ["label" in says for says in _down().values()] == [True] * 2,
         )
         troubles = _down()

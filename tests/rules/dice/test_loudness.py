@@ -94,7 +94,7 @@ def test_learned_loudness_passes_through_a_recordings_state_to_the_next_throw() 
     assert judged[0].basis.learned == state.learned
 
 
-# --- how well a sound fits a turn ---
+# --- the match of a sound and a turn ---
 
 KNOWN = Loudness(top_counts={"right": 1000.0}, least_counts={"right": 70.0})
 for counts in (240.0, 310.0, 270.0, 330.0, 290.0, 255.0, 300.0, 280.0):

@@ -168,7 +168,7 @@ def test_R_SPIN_1_the_rotors_direction_is_the_one_within_the_spin() -> None:
     assert (verdict.ruling, verdict.number) == (Ruling.VALID, PLAIN.number)
 
 
-# What was not seen
+# Missing evidence
 
 
 def test_R_SPIN_4_an_index_sensor_that_falls_silent_leaves_reads_without_a_place() -> None:

@@ -125,7 +125,7 @@ def test_R_SPIN_3_after_the_drop_there_is_nothing_left_to_close() -> None:
     assert not watch.ball_runs
 
 
-# What a watch knows during the spin
+# The watch during the spin
 
 
 def test_R_SPIN_1_both_directions_are_known_early() -> None:
@@ -214,7 +214,7 @@ def test_a_watchs_verdict_is_the_judges() -> None:
         assert watch.verdict(made.left_us, CALLED)[0] == judged(made, until_us=made.left_us, called=CALLED)
 
 
-# What is learned
+# Learning
 
 
 def test_R_SPIN_3_the_drop_speed_is_learned_from_the_spins() -> None:

@@ -180,7 +180,7 @@ def test_R_SPIN_4_reads_in_a_turn_that_lost_its_index_pass_are_placed_by_the_pas
     reads = made.of(PocketBall)
     missing = [r for r in made.of(RotorIndex) if reads[0].t < r.t < reads[1].t]
     seen = [r for r in made.readings if r not in missing]
-    assert judged(made, seen).ruling is Ruling.VALID, "a missed pass must move nothing"
+    assert judged(made, seen).ruling is Ruling.VALID, "a missed pass must not move the rotor's position"
     verdict = judged(made, sorted([*seen, lost(reads[0].t + 1)], key=lambda r: r.t))
     assert (verdict.ruling, verdict.number) == (Ruling.VALID, made.number)
 
