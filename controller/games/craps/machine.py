@@ -391,7 +391,7 @@ class Craps(PlaysThrows):
     def _pass_dice(self, cause: str) -> None:
         self._state = replace(self._state, shooter=None, warnings=0, invalid_rolls=0)
         self._shooter_cause = cause
-        self._published_shooter = _ANOTHER
+        self._published_shooter = _TO_BE_PUBLISHED
 
     def _check_between_throws(self, entered: Input) -> None:
         """Raise InputRefused if the input lacks its seat, is not offered, or changes nothing."""
@@ -423,7 +423,7 @@ class Craps(PlaysThrows):
             self._check_between_throws(entered)
             self._apply_between_throws(entered)
         if entered.name != "run_out":
-            self._published_shooter = _ANOTHER
+            self._published_shooter = _TO_BE_PUBLISHED
             self._shooter_cause = "corrected"
 
     def _publish_shooter(self, t: int, entered: Input | None = None) -> None:
@@ -444,7 +444,7 @@ class Craps(PlaysThrows):
         self._show_line_bet(t)
 
 
-_ANOTHER = "another shooter"
+_TO_BE_PUBLISHED = "another shooter"
 """A placeholder for the published shooter. It forces the next publication, even for the same seat."""
 _BETWEEN_THROWS = frozenset({"new_shooter", "pass_dice", "run_out"})
 

@@ -79,7 +79,7 @@ class HighRoller(PlaysThrows):
         self._state = state or HighRollerState()
         self._machine = FlatMachine(HIGH_ROLLER_TABLE, self._state.stage)
         self._round = betting_round
-        self._following: tuple[Publication, ...] = ()
+        self._next_outcomes: tuple[Publication, ...] = ()
         self._rejection_reported_until_us = 0
         self.throws = Throws(
             self, throw_rules, table, agenda, health, calls=calls, last=last_roll, learned=learned
@@ -104,7 +104,7 @@ class HighRoller(PlaysThrows):
 
     @property
     def attempt_in_flight(self) -> bool:
-        """Whether a throw is in progress or uncalled, or a card is owed."""
+        """Whether a throw is in progress or not yet called, or a card is owed."""
         attempts = self.attempts
         return attempts.in_progress or attempts.state == "held" or bool(self._state.owed)
 
@@ -172,9 +172,9 @@ class HighRoller(PlaysThrows):
     def allowed(self, t: int) -> Iterator[str]:
         """Yield the inputs that are allowed at `t`."""
         attempts, allows, state = self.attempts, self._machine.allows, self._state
-        of_roll = tuple(attempts.allowed(t))
-        yield from of_roll
-        if state.stage == "won" and not state.over and "settled" not in of_roll:
+        roll_inputs = tuple(attempts.allowed(t))
+        yield from roll_inputs
+        if state.stage == "won" and not state.over and "settled" not in roll_inputs:
             yield "settled"
         if state.stage == "won" and not state.over:
             yield "paid"
@@ -188,7 +188,7 @@ class HighRoller(PlaysThrows):
             yield "buy"
         if state.stage == "button_draw" or (state.stage in BUYING and (state.owed or state.cards)):
             yield "set_card"
-        if allows("abandon") and state.sold and not self.open_attempt and "void" not in of_roll:
+        if allows("abandon") and state.sold and not self.open_attempt and "void" not in roll_inputs:
             yield "void"
         if set(state.names) - set(state.gone):
             yield "leave"
@@ -203,7 +203,7 @@ class HighRoller(PlaysThrows):
         state = self._state
         if not state.sold or state.stage == "won":
             game = state.game + (state.stage == "won")
-            self._become(HighRollerState(game=game, pot=state.pot))
+            self._set_state(HighRollerState(game=game, pot=state.pot))
 
     # --- the DiceGame interface ---
 
@@ -219,7 +219,7 @@ class HighRoller(PlaysThrows):
     def restore(self, snapshot: object) -> None:
         """Restore a state returned by `snapshot`."""
         assert isinstance(snapshot, HighRollerState)
-        self._become(snapshot)
+        self._set_state(snapshot)
 
     def began(self, t: int) -> None:
         """End buying when the dice leave the hand, if the dealer has not already ended it."""
@@ -254,8 +254,8 @@ class HighRoller(PlaysThrows):
 
     def follow_up(self, t: int) -> None:
         """Publish the outcomes that follow the roll, and open buying if it is next."""
-        following, self._following = self._following, ()
-        for kind, data in following:
+        outcomes, self._next_outcomes = self._next_outcomes, ()
+        for kind, data in outcomes:
             self._agenda.publish(kind, t, data)
         if self._state.stage in BUYING:
             self._open_bets(t, "result")
@@ -264,15 +264,15 @@ class HighRoller(PlaysThrows):
 
     def _apply_total(self, total: int) -> RollEffect:
         effect = effect_of(self._state, total, self._rules)
-        self._follow(effect)
+        self._apply_effect(effect)
         return effect
 
-    def _follow(self, effect: RollEffect) -> None:
+    def _apply_effect(self, effect: RollEffect) -> None:
         self._machine.fire(effect.trigger)
         self._state = effect.state.replace(stage=self._machine.state)
-        self._following = (*self._following, *effect.outcomes)
+        self._next_outcomes = (*self._next_outcomes, *effect.outcomes)
 
-    def _become(self, state: HighRollerState) -> None:
+    def _set_state(self, state: HighRollerState) -> None:
         self._state = state
         self._machine.restore(state.stage)
 
@@ -298,7 +298,7 @@ class HighRoller(PlaysThrows):
         if entered.seat is not None and str(entered.seat) != player:
             raise InputRefused("not_your_turn", f"it is seat {player}'s turn to roll (H-ORDER-1)")
         state = self._state
-        self._follow(decline(state, self._rules))
+        self._apply_effect(decline(state, self._rules))
         self.attempts.keep(msgspec.structs.replace(entered, seat=player))
         self.attempts.note_ruling(entered)
         data = RollDeclined(game=state.game, player=state.seat(player), by=entered.by, who=entered.who)
@@ -308,11 +308,11 @@ class HighRoller(PlaysThrows):
     def _reapply(self, entered: Input) -> None:
         match entered.name:
             case "decline" if roller(self._state) == str(entered.seat):
-                self._follow(decline(self._state, self._rules))
+                self._apply_effect(decline(self._state, self._rules))
             case "leave":
-                self._become(buying.leave(self._state, str(entered.seat)))
+                self._set_state(buying.leave(self._state, str(entered.seat)))
             case "closing":
-                self._become(buying.close_hours(self._state, entered.count))
+                self._set_state(buying.close_hours(self._state, entered.count))
 
     def _concerns_a_roll(self) -> bool:
         attempts = self.attempts
@@ -407,7 +407,7 @@ class HighRoller(PlaysThrows):
         if held and self._rules.leaver == "void_game" and self._machine.allows("abandon"):
             self._abandon(entered, "left")
             left = buying.leave(self._state, name)
-        self._become(left)
+        self._set_state(left)
         self.attempts.keep(entered)
 
     # --- between games ---
@@ -415,7 +415,7 @@ class HighRoller(PlaysThrows):
     def _next_game(self, t: int) -> None:
         self._settle_last()
         self._machine.fire("next_game")
-        self._become(buying.next_game(self._state, button_moves=True))
+        self._set_state(buying.next_game(self._state, button_moves=True))
         self._open_bets(t, "result")
 
     def _settle_last(self) -> None:
@@ -439,7 +439,7 @@ class HighRoller(PlaysThrows):
         reason = Reason(code=code, rule="!H-19", seen=f"by the {entered.by}{reason_text}")
         self._machine.fire("abandon")
         self._settle_last()
-        self._become(buying.next_game(state, button_moves=False))
+        self._set_state(buying.next_game(state, button_moves=False))
         kind, data = game_void(state, reason, by=entered.by, who=entered.who)
         self._agenda.publish(kind, entered.t, data)
         if state.stage in ROLLING:

@@ -121,7 +121,7 @@ class Launches:
     def _check(self, reading: Reading) -> SpinWatch | None:
         if isinstance(reading, BallBeam):
             if self._late:
-                self._see_late()
+                self._add_late_pulses()
             if self._candidate is None or reading.t - self._last_pulse_us > NO_BALL_US:
                 self._candidate = self._new_watch(reading.t)
                 self.first_pulse_us = reading.t
@@ -135,7 +135,7 @@ class Launches:
             return None
         return self._launched(candidate)
 
-    def _see_late(self) -> None:
+    def _add_late_pulses(self) -> None:
         late, self._late = self._late, []
         seen = [] if self._candidate is None else self._candidate.readings
         readings = sorted((*late, *seen), key=lambda reading: reading.t)
@@ -194,7 +194,7 @@ class OldBall:
         self._first_us, self._last_us = (pulses[0], pulses[-1]) if pulses else (0, 0)
         self._lost: set[str] = set()
         for reading in watch.readings:
-            self._see_device(reading)
+            self._track_device(reading)
 
     def is_over(self, t: int) -> bool:
         """Return whether a pulse at `t` comes from another ball, because this ball's pulses have ended."""
@@ -207,9 +207,9 @@ class OldBall:
             self.watch.follow(reading)
         elif isinstance(reading, BallDrop | DeviceDown | DeviceUp):
             self.watch.follow(reading)
-            self._see_device(reading)
+            self._track_device(reading)
 
-    def _see_device(self, reading: Reading) -> None:
+    def _track_device(self, reading: Reading) -> None:
         """Record a device's loss and recovery. While a device is lost, missing pulses prove nothing."""
         if isinstance(reading, DeviceDown):
             self._lost.add(reading.dev)

@@ -105,15 +105,15 @@ class Spins(WheelSpins):
         """Handle a reading, in time order."""
         kind, state = type(reading), self._machine.state
         if state == SPIN.in_progress and kind is BallBeam:
-            self._see_pulse(reading)
+            self._handle_pulse(reading)
         elif state == SPIN.in_progress and kind is RotorIndex:
-            self._see_mark(reading)
+            self._handle_index(reading)
         elif kind is RotorIndex and state != "held" and self._launches.idle:
             self._index_passes.append(reading)
         else:
-            self._see_other(reading)
+            self._handle_other(reading)
 
-    def _see_mark(self, mark: Reading) -> None:
+    def _handle_index(self, mark: Reading) -> None:
         watch = self._watch
         assert watch is not None
         watch.receive(mark)
@@ -124,7 +124,7 @@ class Spins(WheelSpins):
             self._set_give_up(mark.t)
         self._index_passes.append(mark)
 
-    def _see_pulse(self, pulse: Reading) -> None:
+    def _handle_pulse(self, pulse: Reading) -> None:
         watch = self._watch
         assert watch is not None
         watch.receive(pulse)
@@ -143,7 +143,7 @@ class Spins(WheelSpins):
         if pulse.t >= self._ask_for_drop_us and self._game.bets_open:
             self._expect_drop(pulse.t)
 
-    def _see_other(self, reading: Reading) -> None:
+    def _handle_other(self, reading: Reading) -> None:
         begun = (
             reading if isinstance(reading, WheelStatus) and self.games.receive(reading) == "seen" else None
         )
@@ -170,13 +170,13 @@ class Spins(WheelSpins):
         elif name == EARLY_NO_SPIN:
             self._no_launch_followed(t)
         elif name == "no_more_bets" and self.attempts.in_progress:
-            if not self._put_off(name, self._no_more_bets_at_us(), t):
+            if not self._postpone_timer(name, self._no_more_bets_at_us(), t):
                 self._game.no_more_bets(t)
                 self._set_give_up(t)
         elif (
             name == "give_up"
             and self.attempts.in_progress
-            and not self._put_off(name, self._give_up_at_us(), t)
+            and not self._postpone_timer(name, self._give_up_at_us(), t)
         ):
             self._decide(t)
 
@@ -243,7 +243,7 @@ class Spins(WheelSpins):
 
     @property
     def revolutions(self) -> float | None:
-        """The revolutions that the current spin's ball is proved to have made in the track."""
+        """The number of revolutions in the track that the readings prove for the current spin."""
         return self._verdict.revolutions if self._verdict is not None else None
 
     def _sign_of_another_spin(self, t: int, *, new_round: bool) -> str | None:
@@ -339,7 +339,7 @@ class Spins(WheelSpins):
     def _give_up_at_us(self) -> int | None:
         return self._watch.give_up_at_us() if self._watch is not None else None
 
-    def _put_off(self, name: str, due_us: int | None, t: int) -> bool:
+    def _postpone_timer(self, name: str, due_us: int | None, t: int) -> bool:
         """Set the timer again if readings have moved its due time beyond `t`; return whether they have."""
         if due_us is None or due_us <= t:
             return False

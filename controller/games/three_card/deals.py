@@ -125,7 +125,7 @@ class Deals:
             self._runs_on_from_us = reading.t
         elif attempts.open and (isinstance(reading, Card | DeviceDown | DeviceFault) or opens_shoe(reading)):
             self._readings.append(reading)
-            self._follow(reading)
+            self._judge_after(reading)
 
     def late(self, reading: Reading) -> None:
         """Handle a reading that arrived too late to be used. The position of such a card is unknown."""
@@ -187,7 +187,7 @@ class Deals:
         if before is not None and entered.by in ACTING_ROLES:
             raise InputRefused("has_acted")
         self._check_fold(position, entered)
-        self._note(entered)
+        self._add_input(entered)
 
     def _check_fold(self, position: str, entered: Input) -> None:
         """Raise InputRefused for a fold on a position with Play or with a request for Play (T-DEAL-4)."""
@@ -271,7 +271,7 @@ class Deals:
         self.attempts.require_attempt(entered)
         entered = self._without_number(entered)
         self._check_card(entered)
-        self._note(entered)
+        self._add_input(entered)
 
     def _begin(self, first: Card) -> None:
         self.attempts.begin(first.t)
@@ -280,9 +280,9 @@ class Deals:
         self._seats = tuple(self._game.seats)
         if self._late:
             self.attempts.note_late(self._late)
-        self._follow(first)
+        self._judge_after(first)
 
-    def _follow(self, reading: Reading) -> None:
+    def _judge_after(self, reading: Reading) -> None:
         """Judge the deal after a reading. A deal that is certainly void ends immediately."""
         attempts = self.attempts
         verdict = self._judge(reading.t)
@@ -293,7 +293,7 @@ class Deals:
         else:
             self._advance(reading.t, verdict, new_card=isinstance(reading, Card))
 
-    def _note(self, entered: Input) -> None:
+    def _add_input(self, entered: Input) -> None:
         attempts = self.attempts
         readings = [*self._readings, entered]
         if attempts.in_progress:
@@ -446,7 +446,7 @@ class Deals:
         return tuple(self._readings)
 
     def basis(self) -> Basis:
-        """Return the basis of the last verdict, besides the readings."""
+        """Return the input of the last verdict other than the readings."""
         return self._basis
 
     @property

@@ -87,8 +87,8 @@ def report(table: RoulettePayTable) -> Report:
     rules: dict[str, str] = {wager: pays.rule for wager, pays in table.pays.items()}
     chip_cents, unit_cents = settings.limits_cents.min_cents, settings.pay_unit_cents.value
     findings = (
-        *_lost_row(table, {row.wager: row.edge for row in edges}),
-        *_no_row(table),
+        *_find_lost_row(table, {row.wager: row.edge for row in edges}),
+        *_find_unprinted_row(table),
         *edge_findings(edges, rules),
         *breakage_findings(table.pays.items(), chip_cents, unit_cents),
     )
@@ -113,7 +113,7 @@ def _edges(table: RoulettePayTable, layout: Layout) -> Iterator[Edge]:
             yield Edge(wager=wager, edge=edge)
 
 
-def _lost_row(table: RoulettePayTable, edges: Mapping[str, Fraction]) -> Iterator[Finding]:
+def _find_lost_row(table: RoulettePayTable, edges: Mapping[str, Fraction]) -> Iterator[Finding]:
     """Yield a finding if the odds are the typical list with one row missing and the rest moved up (!R-1)."""
     odds: dict[str, Fraction] = {wager: pays.ratio.exact for wager, pays in table.pays.items()}
     usual = {wager: usual_odds(len(Layout().spots(wager)[0].covers)) for wager in RULES}
@@ -134,7 +134,7 @@ def _lost_row(table: RoulettePayTable, edges: Mapping[str, Fraction]) -> Iterato
         )
 
 
-def _no_row(table: RoulettePayTable) -> Iterator[Finding]:
+def _find_unprinted_row(table: RoulettePayTable) -> Iterator[Finding]:
     """Yield the finding for the wager that the document offers without odds (!R-2)."""
     pays = table.pays[_WITHOUT_A_ROW]
     yield Finding(
