@@ -48,7 +48,7 @@ class Game:
     wagers: Callable[[], Wagers]
     """Returns the game's wagers. The module of the wagers is imported only for settlement."""
     after_stop: Callable[[State], State] = _unchanged
-    """Returns the state in which to start again after the controller has stopped in the given state."""
+    """Returns the state for a restart after the controller stopped in the given state."""
     bets_stay_closed: Callable[[State], bool] = _never
     """Returns whether betting must stay closed until the next game."""
     dealt_face_down: bool = False

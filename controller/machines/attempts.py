@@ -164,7 +164,7 @@ class Attempts(Generic[Value, V]):
         self._objection = objection
 
     def note_late(self, seen: str) -> None:
-        """Send an uncalled attempt to review because a reading that may decide it arrived too late."""
+        """Send an attempt to review before its call, because a reading for it arrived too late."""
         self.doubt(seen)
         if self.state == "held" and self._verdict is not None and not self.ending:
             self._doubt = seen

@@ -19,7 +19,7 @@ class GameMachine(Protocol):
 
     @property
     def attempt_in_flight(self) -> bool:
-        """Whether an attempt is in progress or uncalled, or the game awaits a card."""
+        """Whether an attempt is in progress or not yet called, or the game awaits a card."""
 
     @property
     def wheel_state(self) -> WheelGameState | None:
@@ -130,7 +130,7 @@ class PlaysAttempts(ABC):
 
     @property
     def attempt_in_flight(self) -> bool:
-        """Whether an attempt is in progress or uncalled."""
+        """Whether an attempt is in progress or not yet called."""
         return self.attempts.in_progress or self.attempts.state == "held"
 
     @property

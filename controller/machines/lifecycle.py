@@ -246,7 +246,7 @@ class AttemptJudge(Protocol[Seen_co, V]):
         """Return every reading of the attempt."""
 
     def basis(self) -> Basis:
-        """Return the basis of the last verdict, besides the readings."""
+        """Return the input of the last verdict other than the readings."""
 
     def value_of(self, verdict: V) -> Seen_co | None:
         """Return the value that the sensors detected; None if it is uncertain."""

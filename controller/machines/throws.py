@@ -262,7 +262,7 @@ class Throws:
         return tuple(self._readings)
 
     def basis(self) -> Basis:
-        """Return the basis of the last verdict, besides the readings."""
+        """Return the input of the last verdict other than the readings."""
         return self._basis
 
     def decided(self, decided: Decided) -> None:

@@ -139,7 +139,7 @@ class SpinReview(Data, frozen=True, kw_only=True):
 
 
 class SpinCorrected(Data, frozen=True, kw_only=True):
-    """A person's ruling after the call. The fields are as for a roll."""
+    """A person's ruling after the call. The fields have the same meaning as for a roll."""
 
     spin: int
     corrects: str
@@ -198,7 +198,7 @@ class DealReview(Data, frozen=True, kw_only=True):
 
 
 class DealCorrected(Data, frozen=True, kw_only=True):
-    """A person's ruling after the call. The fields are as for a roll."""
+    """A person's ruling after the call. The fields have the same meaning as for a roll."""
 
     deal: int
     corrects: str
@@ -418,7 +418,7 @@ def attempt_of(outcome: Outcome) -> int | None:
 
 
 class DiceOut(NamedTuple):
-    """The state of an uncalled throw, for late wagers (C34-MK-1b)."""
+    """The state of a throw that is not yet called, for late wagers (C34-MK-1b)."""
 
     confirmed: tuple[str, ...]
     """The ids of the wagers that both a dealer and a boxperson have confirmed."""

@@ -121,7 +121,7 @@ class WheelSpins(ABC):
     @property
     @abstractmethod
     def revolutions(self) -> float | None:
-        """The revolutions that the current spin's ball is proved to have made; None if not counted."""
+        """The number of revolutions that the readings prove for the current spin; None if not counted."""
 
     def require_last_spin(self, ruling: Input, *, new_round: bool) -> None:
         """Check that a ruling after the call is for the last decided spin, which it may name in `what`.
@@ -203,7 +203,7 @@ class WheelSpins(ABC):
         return tuple(self._seen)
 
     def basis(self) -> Basis:
-        """Return the basis of the last verdict, besides the readings."""
+        """Return the input of the last verdict other than the readings."""
         return self._basis
 
     def decided(self, decided: Decided) -> None:

@@ -1,1 +1,1 @@
-"""The wagers of craps. Both documents use the same wager book, with different pay tables."""
+"""The wagers of craps. Both rule documents use the same wager book with different pay tables."""

@@ -1,4 +1,4 @@
-"""The craps wager book: it accepts, changes and decides the bets of one table, under either document."""
+"""The craps wager book, which accepts, changes and decides bets under either rule document."""
 
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
@@ -267,7 +267,7 @@ class CrapsBook(Book):
 
 
 _POINT_DICE = {4: (1, 3), 5: (1, 4), 6: (1, 5), 8: (2, 6), 9: (3, 6), 10: (4, 6)}
-"""A pair of dice that sets each point."""
+"""For each point, a pair of faces that sets it."""
 _NATURAL = (3, 4)
 
 

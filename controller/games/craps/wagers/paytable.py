@@ -70,7 +70,7 @@ class Odds:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Numbered:
-    """A wager on a number against the 7. `results` holds the rule of each number that has its own."""
+    """A wager on a number against the 7. `results` replaces `rule` for some numbers."""
 
     rule: str
     pays: Mapping[int, Pays]
@@ -163,7 +163,7 @@ class Numbers:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LineLock:
-    """When a Pass or Come bet becomes locked and can't be taken down."""
+    """The time from which a Pass or Come bet can't be taken down."""
 
     value: Literal["with_point", "once_made"]
     rule: str
@@ -270,7 +270,7 @@ class CrapsPayTable:
     offered_by: str
     """The rule by which a wager is refused if it is neither offered nor in `not_offered`."""
     not_offered: Mapping[str, str] = field(default_factory=dict)
-    """The rule by which each wager is refused that the document does not allow."""
+    """For each wager that the document does not allow, the rule by which it is refused."""
     printed_edges: Mapping[str, str] = field(default_factory=dict)
     """The house edges printed in the document, in per cent, by row name in the edge report."""
     settings: CrapsSettings

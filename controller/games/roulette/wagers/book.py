@@ -1,4 +1,4 @@
-"""The roulette wager book: it accepts, changes and decides the bets of one table."""
+"""The roulette wager book, which accepts, changes and decides bets."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
