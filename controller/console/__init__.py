@@ -1,5 +1,5 @@
-"""Screens at a table: the staff's console and the players' display, served by a separate process.
+"""Screens at a table: the staff's console and the players' display.
 
-That process reaches the controller only through the control socket, so the table is unaffected if the process
-is slow or is killed.
+A separate process serves them and uses the controller's control socket only. A slow or killed process does
+not affect the table.
 """

@@ -1,4 +1,4 @@
-"""The console's HTTP requests: pages, streams of changed panels, and people's inputs."""
+"""The console's HTTP application: pages, streams of changed panels, and people's inputs."""
 
 import asyncio
 import re
@@ -41,32 +41,32 @@ if TYPE_CHECKING:
 
 MAX_STAFF_STREAMS = 32
 MAX_DISPLAY_STREAMS = 24
-"""Maximum numbers of staff pages and displays with a live stream; opening one more ends an existing stream
-(see `Streams`)."""
+"""Maximum numbers of staff pages and displays with a live stream. A further stream ends an existing one (see
+`Streams`)."""
 HEARTBEAT_INTERVAL_S = 10.0
-"""A stream with nothing new sends a heartbeat this often, so that a page notices a lost connection."""
+"""Interval between heartbeats on a stream without changes. A page detects a lost connection by them."""
 DECISION_TIMEOUT_S = 5.0
 """Maximum time that the answer to an input waits for the table's decision."""
 MUST_NAME_ATTEMPT = frozenset({"accept", "void", "no_roll", "set_dice", "set_number", "misdeal"})
-"""Rulings for which a screen must name the attempt, so that they never apply to a different one."""
+"""Rulings for which a screen must name the attempt. They can then not apply to a different attempt."""
 Handler = Callable[[Request], Awaitable[Response]]
 Short = Annotated[str, Meta(min_length=1, max_length=64)]
 _STATIC = Path(__file__).parent / "static"
 _NUMBER = re.compile("[0-9]{1,12}", re.ASCII)
 _encode = msgspec.json.Encoder().encode
 StreamSlot = AbstractContextManager[Stream]
-"""A stream's slot, held while the context lasts."""
+"""A stream's slot, released when the context ends."""
 
 
 class SignIn(Body, frozen=True, kw_only=True):
-    """A PIN typed for a person or, if `person` is None, a card's number."""
+    """A person's PIN or, if `person` is None, a card's number."""
 
     typed: Short
     person: Short | None = None
 
 
 class ChangeRole(Body, frozen=True, kw_only=True):
-    """A person's change to another of their roles."""
+    """The role to which a person changes."""
 
     role: Short
 
@@ -93,7 +93,7 @@ class EnterInput(Body, frozen=True, kw_only=True, omit_defaults=True):
     what: Short | None = None
     on: bool | None = None
     of_review: bool | None = None
-    """Whether the ruling is for a review or a proposal, rather than for a called result."""
+    """Whether the ruling is for a review or a proposal, and not for a called result."""
 
 
 _sign_in_of = msgspec.json.Decoder(SignIn).decode
@@ -103,7 +103,7 @@ _enter_input_of = msgspec.json.Decoder(EnterInput).decode
 
 
 def _end_of(request: Request) -> Callable[[], None]:
-    """Return a function that closes a request's connection; in tests, which have none, it does nothing."""
+    """Return a function that closes a request's connection. In tests it does nothing."""
     connection: LimitedConnection | None = request.scope.get("state", {}).get("connection")
     return _nothing if connection is None else connection.abort
 
@@ -113,7 +113,7 @@ def _nothing() -> None:
 
 
 class Console:
-    """The application of one console: its feed, sessions and pages."""
+    """A console's application: its feed, sessions and pages."""
 
     def __init__(
         self,
@@ -126,9 +126,9 @@ class Console:
         evidence: Path = Path(FOLDER),
         bench: Bench | None = None,
     ) -> None:
-        """Follow the controller at `table`; sign people in through `sign_in`, the sign-in process.
+        """Use the controller at `table` and the sign-in process at `sign_in`.
 
-        With `secure`, the pages are served over TLS, and browsers send the cookie only over TLS. `scrapers`
+        Set `secure` if the pages are served over TLS; browsers then send the cookie only over TLS. `scrapers`
         are the addresses that may read the metrics, and `evidence` is the folder of a camera's pictures.
         Without `bench`, technicians can't test or calibrate.
         """
@@ -145,7 +145,7 @@ class Console:
         self._ending = False
 
     def app(self, hosts: tuple[str, ...]) -> Guard:
-        """Return the guarded application, which answers only requests for these host names."""
+        """Return the guarded application. It answers only requests for these host names."""
         routes = [
             Route("/", self._home),
             Route("/events", self._events),
@@ -166,11 +166,11 @@ class Console:
             Mount("/static", StaticFiles(directory=_STATIC)),
         ]
         app = Starlette(routes=routes, lifespan=self._lifespan)
-        app.router.redirect_slashes = False  # a redirect would decode an unauthenticated client's query
+        app.router.redirect_slashes = False  # A redirect would decode an unauthenticated client's query.
         return Guard(app, hosts)
 
     async def end_streams(self) -> None:
-        """End every stream, so that the server can stop; browsers reconnect to the next console process."""
+        """End all streams, which allows the server to stop. Browsers reconnect to the next console."""
         self._ending = True
         await self.feed.wake()
 
@@ -215,7 +215,7 @@ class Console:
         return Response(svg, media_type="image/svg+xml")
 
     async def _picture(self, request: Request) -> Response:
-        """Send a signed-in person a picture of the throw under review; refuse pictures of other throws."""
+        """Send a picture of the throw under review to a signed-in person."""
         try:
             jpeg = await self._filmed.picture(self._file(request), request.path_params["name"])
         except (Refusal, MissingError) as error:
@@ -223,7 +223,7 @@ class Console:
         return Response(jpeg, media_type="image/jpeg")
 
     async def _clip(self, request: Request) -> Response:
-        """Send a clip as JPEGs that replace each other, which a browser shows without a script."""
+        """Send a clip as JPEGs that replace each other. A browser shows them without a script."""
         try:
             frames = await self._filmed.clip(self._file(request))
         except (Refusal, MissingError) as error:
@@ -244,7 +244,7 @@ class Console:
         return StreamingResponse(played(), media_type="multipart/x-mixed-replace; boundary=frame")
 
     def _file(self, request: Request) -> str:
-        """Return the digest of the requested file; raises Refusal."""
+        """Return the digest of the requested file. Raises Refusal."""
         if self._session(request) is None:
             raise Refusal(401, "signed_out", "sign in first")
         now = self.feed.now
@@ -317,7 +317,7 @@ class Console:
         still_valid: Callable[[], Awaitable[bool]],
         slot: StreamSlot | None = None,
     ) -> AsyncIterator[bytes]:
-        """Yield the changed panels, or a heartbeat, at once and each time that `wait` returns.
+        """Yield the changed panels or a heartbeat, immediately and after each return of `wait`.
 
         The stream ends when `still_valid` returns False.
         """
@@ -338,7 +338,7 @@ class Console:
     # --- people's inputs ---
 
     def _with_refusals(self, do: Handler) -> Handler:
-        """Wrap a handler so that any refusal it raises is sent as JSON."""
+        """Wrap a handler; send a refusal that it raises as JSON."""
 
         async def answered(request: Request) -> Response:
             try:
@@ -413,7 +413,7 @@ class Console:
         return self.sessions.of(request.cookies.get(COOKIE))
 
     def _require_session(self, request: Request) -> Session:
-        """Return the session from whose page this request was sent; raises Refusal."""
+        """Return the session whose page sent this request. Raises Refusal."""
         session = self._session(request)
         if session is None:
             raise Refusal(401, "signed_out", "you are signed out; sign in again")
@@ -432,4 +432,4 @@ async def _is_true_or_unknown(still_valid: Callable[[], Awaitable[bool]]) -> boo
     try:
         return await still_valid()
     except LinkError:
-        return True  # without the sign-in process nothing can be entered, so the page may stay open
+        return True  # The page may stay open, since nothing can be entered without the sign-in process.

@@ -1,7 +1,6 @@
-"""The table's equipment on the technician's pages: devices, journal, clock, settlement, and charts.
+"""The data on the technician's pages: devices, journal, clock, settlement, and charts of readings.
 
-The charts show the readings that the controller sends to technicians. It sends readings of the ball and the
-rotor only once bets are closed.
+The controller sends readings of the ball and the rotor to technicians only after bets have closed.
 """
 
 from collections import deque
@@ -30,13 +29,13 @@ Health = Literal["ok", "faulty", "offline"]
 
 
 class DeviceRow(msgspec.Struct, frozen=True, kw_only=True):
-    """A device in the controller's status; while bets are open, values that help to time a ball are None."""
+    """A device in the controller's status. While bets are open, values that help to time a ball are None."""
 
     type: str = ""
     up: bool = False
     says: str = ""
     since_s: int | None = None
-    """How long it has been up or down; None if it has never been up."""
+    """How long the device has been up or down; None if it has never been up."""
     readings_per_s: float | None = None
     last_seen_s: float | None = None
     trouble: str = ""
@@ -44,17 +43,17 @@ class DeviceRow(msgspec.Struct, frozen=True, kw_only=True):
     figures: dict[str, object] = {}
     reads: tuple[str, ...] = ()
     calibrates: Literal["camera", "walls", "wheel"] | None = None
-    """Its kind of calibration; None if it needs none, or if its own program calibrates it."""
+    """The device's kind of calibration; None if it needs none or has a separate program for it."""
 
     @property
     def found(self) -> str:
-        """Return its last report, without its type and without the remedy, which has its own line."""
+        """The device's last report, without its type and the remedy, which are shown separately."""
         report = self.says.partition(": ")[2] or self.says
         return report.removesuffix(self.do).rstrip("; ") if self.do else report
 
     @property
     def troubles(self) -> tuple[str, ...]:
-        """Return the codes of its active faults."""
+        """The codes of the device's active faults."""
         codes = self.figures.get("troubles")
         return tuple(map(str, codes)) if isinstance(codes, list | dict) else ()
 
@@ -68,7 +67,7 @@ class Check(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Journal(msgspec.Struct, frozen=True, kw_only=True):
-    """The journal: its last row, the rows waiting for the disk, and how much of the chain is verified."""
+    """The journal's last row, the number of rows waiting for the disk, and the verified part of the chain."""
 
     last_row: int = 0
     waiting: int = 0
@@ -76,7 +75,7 @@ class Journal(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Publish(msgspec.Struct, frozen=True, kw_only=True):
-    """Whether settlement accepts outcomes, and how many it has not acknowledged."""
+    """Whether settlement accepts outcomes, and the number of unacknowledged outcomes."""
 
     ready: bool = False
     unacknowledged: int | None = None
@@ -100,19 +99,19 @@ class Equipment(msgspec.Struct, frozen=True, kw_only=True):
     lock: str = "locked"
     testing: bool = False
     held_back: bool = False
-    """Whether values that help to time a ball are omitted because bets can be placed."""
+    """Whether values that help to time a ball are omitted because bets are open."""
     faults: tuple[Fault, ...] = ()
     self_test: tuple[Check, ...] | None = None
     devices: dict[str, DeviceRow] = {}
     journal: Journal | None = None
-    """None until the controller has opened it."""
+    """None before the controller has opened the journal."""
     publish: Publish = Publish()
     wall: WallClock = WallClock()
     recording: str = ""
     late: int = 0
 
     def health(self, name: str) -> Health:
-        """Return a device's state: offline, faulty (by its own report or an active fault), or OK."""
+        """Return a device's state. A device is faulty if it reports a fault or an active fault names it."""
         device = self.devices[name]
         if not device.up:
             return "offline"
@@ -124,7 +123,7 @@ class Equipment(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Recording(msgspec.Struct, frozen=True, kw_only=True):
-    """A recording of raw readings; `bytes` and `ended` are None for a recording of this session."""
+    """A recording of raw readings. `bytes` and `ended` are None for recordings of this session."""
 
     name: str
     bytes: int | None = None
@@ -139,15 +138,15 @@ class Logged(msgspec.Struct, frozen=True, kw_only=True):
 
 
 read_equipment = converter_of(Equipment)
-"""Returns a status as Equipment; raises `msgspec.ValidationError`."""
+"""Converts a status. Raises `msgspec.ValidationError`."""
 read_recordings = converter_of(tuple[Recording, ...])
-"""Returns the list of recordings; raises `msgspec.ValidationError`."""
+"""Converts a list of recordings. Raises `msgspec.ValidationError`."""
 read_log = converter_of(tuple[Logged, ...])
-"""Returns the lines of the log; raises `msgspec.ValidationError`."""
+"""Converts the lines of the log. Raises `msgspec.ValidationError`."""
 
 
 def duration_text(seconds: float) -> str:
-    """Return a duration in words."""
+    """Return a duration as text, such as `3 h`."""
     for unit, length_s in (("day", 86_400), ("h", 3_600), ("min", 60)):
         if seconds >= length_s:
             count = int(seconds // length_s)
@@ -156,15 +155,15 @@ def duration_text(seconds: float) -> str:
 
 
 MAX_POINTS = 400
-"""Maximum number of points drawn for a track: two seconds at 200 frames/s."""
+"""Maximum number of points in a track: two seconds at 200 frames/s."""
 MAX_IMPACTS = 24
-"""Maximum number of impacts drawn, counting all walls: the newest ones."""
+"""Maximum number of impacts in the chart, for all walls together."""
 MAX_LAPS = 120
-"""Maximum number of laps drawn."""
+"""Maximum number of revolutions in a chart."""
 MAX_LAP_S, MIN_LAP_S = 8.0, 0.15
-"""Durations of the slowest and fastest turns of a ball or a rotor that are drawn."""
+"""Durations of the slowest and fastest revolutions of a ball or a rotor in a chart."""
 WIDTH, HEIGHT = 600, 150
-"""The size of a chart in the units of its SVG."""
+"""The size of a chart in SVG units."""
 
 Spot = tuple[float, float]
 
@@ -177,26 +176,26 @@ _line_of = converter_of(_Line)
 
 
 class LastReading(msgspec.Struct, frozen=True, kw_only=True):
-    """The last reading of one kind from one device, in words."""
+    """The last reading of one kind from one device, as text."""
 
     dev: str
     kind: str
     says: str
     count: int
     late: bool
-    """Whether it was sent only after bets had closed."""
+    """Whether the controller held the reading back while bets were open."""
 
 
 @dataclass(slots=True)
 class Speeds:
-    """The speed of a ball or a rotor in turns per second, with one value for each whole turn."""
+    """The speed of a ball or a rotor in revolutions per second, with one value for each full revolution."""
 
     points: deque[Spot] = field(default_factory=lambda: deque(maxlen=MAX_LAPS))
-    """The time in seconds and the speed of each turn."""
+    """The time in seconds and the speed of each revolution."""
     _last_us: dict[object, int] = field(default_factory=dict)
 
     def add_pass(self, mark: object, t_us: int) -> None:
-        """Add a pass of a mark; consecutive passes of the same mark are one turn apart."""
+        """Add a pass of a mark. Consecutive passes of the same mark are one revolution apart."""
         before_us = self._last_us.get(mark)
         self._last_us[mark] = t_us
         lap_s = 0.0 if before_us is None else (t_us - before_us) / 1e6
@@ -207,16 +206,16 @@ class Speeds:
 
     @property
     def newest(self) -> float | None:
-        """Return the newest speed in turns per second."""
+        """The newest speed in revolutions per second."""
         return self.points[-1][1] if self.points else None
 
     @property
     def max_speed(self) -> float:
-        """Return the highest speed, in turns per second."""
+        """The highest speed in revolutions per second."""
         return max((speed for _, speed in self.points), default=1.0)
 
     def line(self) -> str:
-        """Return the points of the chart's line, as in an SVG polyline."""
+        """Return the chart's line as the points of an SVG polyline."""
         if not self.points:
             return ""
         begin_s, end_s = self.points[0][0], self.points[-1][0]
@@ -229,7 +228,7 @@ class Speeds:
 
 @dataclass(slots=True)
 class Charts:
-    """The data that a sensors page shows."""
+    """The data of a sensors page."""
 
     last: dict[tuple[str, str], LastReading] = field(default_factory=dict)
     tracks: dict[int, deque[Spot]] = field(default_factory=dict)
@@ -239,7 +238,7 @@ class Charts:
     rotor: Speeds = field(default_factory=Speeds)
 
     def add(self, line: object, *, late: bool) -> None:
-        """Add a reading to the charts; a kind of reading that this release does not know is ignored."""
+        """Add a reading to the charts. Ignore a kind of reading that this release does not know."""
         try:
             reading = _line_of({"reading": line}).reading
         except msgspec.ValidationError:
@@ -258,7 +257,7 @@ class Charts:
     def _draw(self, reading: AnyReading) -> None:
         match reading:
             case DieReleased() | DieAt():
-                if self.rests:  # the next throw has begun
+                if self.rests:  # The next throw has begun.
                     self.rests.clear()
                     self.tracks.clear()
                 track = self.tracks.setdefault(reading.die, deque(maxlen=MAX_POINTS))
@@ -275,12 +274,12 @@ class Charts:
                 pass
 
     def track(self, die: int) -> str:
-        """Return the points of a die's track as in an SVG polyline, in mm in the table's coordinates."""
+        """Return a die's track as the points of an SVG polyline, in mm in the table's coordinates."""
         return _points(self.tracks.get(die, ()))
 
     @property
     def loudest(self) -> float:
-        """Return the largest peak that is drawn, in ADC counts."""
+        """The largest peak in the chart, in ADC counts."""
         return max((impact.peak for impact in self.impacts), default=1.0)
 
 
@@ -289,7 +288,7 @@ def _points(spots: Iterable[Spot]) -> str:
 
 
 def in_words(reading: AnyReading) -> str:
-    """Return a reading in words, without its device and time."""
+    """Return a reading as text, without its device and time."""
     match reading:
         case Switch():
             return f"{reading.name} {'open' if reading.open else 'closed'}"

@@ -1,9 +1,8 @@
-"""The state that all screens share, and the streams that send it to them.
+"""The state shared by all screens, and the streams that send it to the screens.
 
-The state is fetched whenever the controller reports a change, and every few seconds. It includes the pictures
-that a camera kept of the throw under review. The controller names their files only for an attempt that waits
-for a person, and each file is verified here. The number of streams is limited so that one person's streams
-can't keep another person out.
+The console fetches the state every few seconds and when the controller reports a change. The state includes
+a camera's pictures of the throw under review. The controller names their files only for an attempt that waits
+for a person, and the console verifies each file.
 """
 
 import asyncio
@@ -24,24 +23,24 @@ from controller.evidence.pictures import Folder, MissingError, Pictures, taken_u
 from controller.model.conversion import converter_of
 
 RETRIES, RETRY_S = 8, 0.5
-"""Number and interval of attempts to load a missing file: the camera names a file before writing it."""
+"""Number and interval of attempts to load a missing file. The camera names a file before writing it."""
 MAX_FILES_IN_MEMORY = 2
-"""Verified files kept in memory: those of a throw's two dice, at most 12 MB each."""
+"""Number of verified files kept in memory, one for each die of a throw. A file has at most 12 MB."""
 SLOWDOWN = 4
-"""A clip is shown at a quarter of its speed, because a contact lasts only three frames."""
+"""The factor by which a clip is slowed down. A contact lasts only three frames."""
 MAX_FRAME_S = 0.5
 CLIP_REPEATS = 2
 
 
 class PictureFile(msgspec.Struct, frozen=True, kw_only=True):
-    """A file of pictures named by a reading of the throw."""
+    """A file of pictures, named by a reading of the throw."""
 
     die: int
     sha256: str
 
 
 class DiePicture(NamedTuple):
-    """The pictures of one die; `why` says why there are none."""
+    """The pictures of one die. `why` is the reason if there are none."""
 
     die: int
     sha256: str
@@ -54,7 +53,7 @@ class DiePicture(NamedTuple):
 
 
 ReviewId = tuple[int, int]
-"""Identifies a review: the attempt's number, and the sequence number of its last outcome."""
+"""A review's identity: the attempt's number, and the sequence number of its last outcome."""
 _named_of = converter_of(tuple[PictureFile, ...])
 
 
@@ -82,14 +81,14 @@ class ReviewPictures:
         self._shown = {review: tuple(shown)}
 
     async def picture(self, sha256: str, name: str) -> bytes:
-        """Return the JPEG with this name in a file; raises MissingError."""
+        """Return the JPEG with this name in a file. Raises MissingError."""
         pictures = await self._pictures(sha256)
         if name not in pictures.entries:
             raise MissingError(f"no picture {name[:40]!r} in this file")
         return pictures.entries[name]
 
     async def clip(self, sha256: str) -> tuple[tuple[float, bytes], ...]:
-        """Return a clip's JPEGs, each with the seconds for which it is shown; raises MissingError."""
+        """Return a clip's JPEGs, each with its display time in seconds. Raises MissingError."""
         pictures = await self._pictures(sha256)
         names = pictures.of("clip")
         times = [taken_us(name) for name in names]
@@ -123,7 +122,7 @@ class ReviewPictures:
         return DiePicture(named.die, named.sha256, why=why)
 
     async def _pictures(self, sha256: str) -> Pictures:
-        """Return a file's pictures, verified again if the file has changed; raises MissingError."""
+        """Return a file's pictures; verify them again if the file has changed. Raises MissingError."""
         stamp = self._folder.stamp(sha256)
         if stamp is not None and (sha256, stamp) in self._held:
             return self._held[sha256, stamp]
@@ -136,27 +135,27 @@ class ReviewPictures:
 
 
 RECONNECT_S = 0.3
-"""Interval at which a lost connection to the controller is retried."""
+"""Delay before a lost connection to the controller is opened again."""
 MIN_POLL_S = 0.04
-"""Minimum interval between two requests: a delay too short for a person to notice."""
+"""Minimum interval between two requests. A person does not notice this delay."""
 REFRESH_S = 5.0
-"""Interval between requests while nothing changes, for values such as a fault's age."""
+"""Interval between requests without a reported change, for values such as a fault's age."""
 
 
 @dataclass(frozen=True, slots=True)
 class Now:
-    """The shared state; `floor` is None if the controller's state is not available, and `why` says why."""
+    """The shared state. If the controller sends no state, `floor` is None and `why` is the reason."""
 
     floor: Floor | None = None
     board: Board | None = None
     counts: dict[str, int] | None = None
     why: str = "the console has not yet received the table's state"
     filmed: tuple[DiePicture, ...] = ()
-    """The pictures that a camera kept of the throw under review."""
+    """A camera's pictures of the throw under review."""
 
 
 def review_of(floor: Floor) -> ReviewId | None:
-    """Identify the throw under review, if there is one."""
+    """Return the identity of the throw under review; None if there is none."""
     awaited = floor.awaited
     if awaited is None or awaited.attempt != "roll" or awaited.state != "review":
         return None
@@ -165,10 +164,10 @@ def review_of(floor: Floor) -> ReviewId | None:
 
 
 class Feed:
-    """Keeps `now` up to date from one controller, and wakes the streams when it changes."""
+    """Keeps `now` up to date, and wakes the streams when it changes."""
 
     def __init__(self, link: Link, filmed: ReviewPictures) -> None:
-        """Follow the controller at this link while `run` runs."""
+        """Use the controller at this link; `run` follows it."""
         self._link = link
         self._filmed = filmed
         self._reviewed: asyncio.Queue[ReviewId] = asyncio.Queue()
@@ -178,7 +177,7 @@ class Feed:
         self.now = Now()
         self.version = 0
         self.outcome_counts: Counter[str] = Counter()
-        """Outcomes of each type since the console started."""
+        """The number of outcomes of each type since the console started."""
 
     async def run(self) -> None:
         """Follow the controller until cancelled."""
@@ -188,7 +187,7 @@ class Feed:
             group.create_task(self._load_pictures())
 
     async def after(self, version: int, within_s: float) -> bool:
-        """Wait for a version newer than this one; return False if none arrives within this time."""
+        """Wait for a newer version; return False if none arrives within this time."""
         try:
             async with asyncio.timeout(within_s), self._changed:
                 await self._changed.wait_for(lambda: self.version > version)
@@ -197,7 +196,7 @@ class Feed:
         return True
 
     async def wake(self) -> None:
-        """Wake every stream: the state has changed, or a session has, for example by signing out."""
+        """Wake all streams after a change of the state or of a session."""
         async with self._changed:
             self.version += 1
             self._changed.notify_all()
@@ -232,7 +231,7 @@ class Feed:
                 pass
 
     async def _load_pictures(self) -> None:
-        """Load pictures in a separate task, so that the keys do not wait for them."""
+        """Load pictures. This separate task keeps the other panels from waiting for them."""
         while True:
             review = await self._reviewed.get()
             await self._filmed.load(self._link, review)
@@ -267,13 +266,13 @@ class Feed:
 
 
 def different_release(error: msgspec.ValidationError) -> str:
-    """Return the message for an answer that this release of the console can't decode."""
+    """Return the message for an answer that this release can't decode."""
     return f"the controller and the console are from different releases ({error}); restart the console"
 
 
 @dataclass(slots=True, eq=False)
 class Stream:
-    """One stream: its owner, the function that closes its connection, and whether it still has its slot."""
+    """A stream: its owner, the function that closes its connection, and whether it still has a slot."""
 
     owner: str
     end: Callable[[], None]
@@ -288,7 +287,7 @@ class Streams:
     """
 
     def __init__(self, max_open: int) -> None:
-        """Allow at most this many at once."""
+        """Allow at most this number of simultaneous streams."""
         self._max_open = max_open
         self._open: list[Stream] = []
 
@@ -310,5 +309,4 @@ class Streams:
                 self._open.remove(stream)
 
     def __len__(self) -> int:
-        """Return the number of open streams."""
         return len(self._open)

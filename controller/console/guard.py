@@ -1,9 +1,9 @@
 """The checks that every request must pass (host, origin, size, body), and the sessions of signed-in people.
 
-A page of another site can send requests from a browser that is signed in here. So a POST must have this
-console as its Origin, whatever its cookie. Requests for an unknown host name are refused, so that no other
-site can point its own name at this port (DNS rebinding). A cookie identifies a browser's session. A token in
-each page proves that a request was sent by one of this console's pages.
+A page of another site can send requests from a browser that is signed in here. The origin of a POST must
+therefore be this console. Requests for unknown host names are refused, because another site could point its
+name at this port (DNS rebinding). A cookie identifies a browser's session. A token in each page proves that
+one of the console's pages sent a request.
 """
 
 import asyncio
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 
 
 MAX_BODY_BYTES = 4096
-"""Maximum size of a request's body in bytes; an input with all its arguments takes a few hundred."""
+"""Maximum size of a request's body in bytes. An input with all its arguments has a few hundred."""
 BODY_TIMEOUT_S = 5.0
-"""A body must be complete within this time."""
+"""Maximum time for a body to arrive."""
 HEADERS = (
     (
         b"content-security-policy",
@@ -49,10 +49,10 @@ LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
 class Guard:
-    """Passes valid requests on to the application, and refuses all others with the reason."""
+    """Passes valid requests to the application, and refuses other requests with the reason."""
 
     def __init__(self, app: "ASGIApp", hosts: Iterable[str]) -> None:
-        """Guard this application, which answers only requests for these host names."""
+        """Guard this application; accept only requests for these host names."""
         self._app = app
         self._hosts = frozenset(host.casefold() for host in hosts)
 
@@ -131,9 +131,7 @@ async def _read_body(receive: "Receive") -> bytes:
                 return body
             body += bytes(message.get("body", b""))
             if len(body) > MAX_BODY_BYTES:
-                raise ValueError(
-                    f"found more than {MAX_BODY_BYTES} bytes in the body, expected at most {MAX_BODY_BYTES}"
-                )
+                raise ValueError(f"the request's body has more than the allowed {MAX_BODY_BYTES} bytes")
             if not message.get("more_body"):
                 return body
 
@@ -183,7 +181,7 @@ class Refusal(Exception):
 
 
 async def body_of(request: Request, read: Callable[[bytes], OneBody]) -> OneBody:
-    """Return a request's decoded body; raises Refusal if it is not valid."""
+    """Decode a request's body. Raises Refusal if the body is not valid."""
     raw = await request.body()
     try:
         decode_strict(raw)
@@ -199,16 +197,16 @@ def json_answer(answer: Json, status: int = 200) -> Response:
 
 COOKIE = "table_console"
 SCREEN_COOKIE = "table_screen"
-"""Identifies a browser to the sign-in process, which counts its failed sign-ins separately."""
+"""The name of the cookie that identifies a browser to the sign-in process."""
 MAX_SCREEN_COOKIE_CHARS = 64
 SCREEN_COOKIE_LIFE_S = 400 * 86_400
-"""Maximum time for which browsers keep a cookie."""
+"""The longest lifetime of a cookie that browsers accept."""
 MAX_SESSIONS = 64
-"""Maximum number of sessions at once; one more ends the oldest."""
+"""Maximum number of simultaneous sessions. A further session ends the oldest one."""
 
 
 class SignedOutError(Exception):
-    """The person can't sign in, or is no longer signed in; the message says why."""
+    """A person can't sign in or is no longer signed in. The message is the reason."""
 
 
 @dataclass(slots=True, eq=False)
@@ -216,7 +214,7 @@ class Session:
     """A person signed in at a browser."""
 
     secret: str
-    """Identifies the session to the sign-in process; never sent to the browser."""
+    """Identifies the session to the sign-in process. It is never sent to the browser."""
     person: str
     roles: tuple[str, ...]
     role: str
@@ -224,10 +222,10 @@ class Session:
 
 
 class Sessions:
-    """The sessions of this process, each of which the sign-in process validates."""
+    """The sessions of this console. The sign-in process validates them."""
 
     def __init__(self, sign_in: Link, console: str) -> None:
-        """Sign people in through the process at `sign_in`, as the console with this name."""
+        """Use the sign-in process at `sign_in`; `console` is this console's name."""
         self._sign_in = sign_in
         self._console = console
         self._open: dict[str, Session] = {}
@@ -244,7 +242,7 @@ class Sessions:
         return tuple(map(str, people)) if isinstance(people, list) else ()
 
     async def sign_in(self, person: str | None, typed: str, screen: str | None) -> tuple[str, str]:
-        """Sign a person in, and return the session's cookie and the screen's cookie.
+        """Sign a person in; return the session's cookie and the screen's cookie.
 
         `screen` is the screen's cookie from an earlier sign-in. Raises LinkError or SignedOutError.
         """
@@ -262,11 +260,11 @@ class Sessions:
         return cookie, str(answer["screen"])
 
     def of(self, cookie: str | None) -> Session | None:
-        """Return the session that belongs to a cookie, if any."""
+        """Return the session of a cookie; None if there is none."""
         return None if cookie is None else self._open.get(cookie)
 
     async def token(self, session: Session) -> str:
-        """Return a token for one input; raises LinkError or SignedOutError."""
+        """Return a token for one input. Raises LinkError or SignedOutError."""
         answer = await self._sign_in.ask(do="token", session=session.secret, role=session.role)
         if not answer.get("ok"):
             self._forget(session)
@@ -274,14 +272,14 @@ class Sessions:
         return str(answer["token"])
 
     async def is_valid(self, session: Session) -> bool:
-        """Return whether the session is still signed in; raises LinkError."""
+        """Return whether the session is still signed in. Raises LinkError."""
         answer = await self._sign_in.ask(do="session", session=session.secret)
         if not answer.get("ok"):
             self._forget(session)
         return answer.get("ok") is True
 
     async def sign_out(self, session: Session) -> None:
-        """End a session; raises LinkError."""
+        """End a session. Raises LinkError."""
         self._forget(session)
         await self._sign_in.ask(do="sign_out", session=session.secret)
 

@@ -1,6 +1,6 @@
-"""The keys shown on the staff's page: the inputs that the controller now accepts from a role, with labels.
+"""The keys on the staff's page, for the inputs that the controller now accepts from a role.
 
-A key is an input to the table with its arguments. An input that the controller does not list has no key.
+A key has a label, and an input to the table with its arguments.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -13,9 +13,9 @@ Fields = Mapping[str, object]
 Look = Literal["plain", "stop", "go", "quiet"]
 
 SEATS: Mapping[str, int] = {"craps": 16, "roulette": 8, "high_roller": 12, "three_card": 7}
-"""The number of seats offered: the maximum that a table of this game can have."""
+"""The number of seats offered, which is the maximum at a table of each game."""
 DEFAULT_SEATS = max(SEATS.values())
-"""The number of seats offered at a table of any other game."""
+"""The number of seats offered at tables of other games."""
 _RANKS = tuple("23456789TJQKA")
 _LOCK_REASONS = ("Dealer's break", "Dispute at the table", "Inspection", "Other")
 _HEADINGS: tuple[tuple[str, str], ...] = (
@@ -28,22 +28,22 @@ _HEADINGS: tuple[tuple[str, str], ...] = (
     ("close_table", "close"),
     ("test_mode", "test"),
 )
-"""The heading above a group of inputs."""
+"""The parts of a group's heading, by input."""
 _VOID_CAUSES = (("called", "Called"), ("disputed", "Dispute"), ("cheating", "Cheating suspected"))
 _VOID_WORDS: Mapping[str, str] = {"roll": "no_roll", "spin": "no_spin", "deal": "misdeal"}
 _VOID_LABELS: Mapping[str, str] = {"roll": "No Roll", "spin": "No Spin", "deal": "Misdeal"}
 CHIPS = ("blue", "yellow", "orange", "purple", "brown", "pink", "white", "grey")
 DICE_SETS = tuple(map(str, range(1, 9)))
-"""The sets of dice offered, by the numbers on their boxes."""
+"""The numbers of the sets of dice, as on their boxes."""
 APPROVALS: Mapping[str, tuple[str, str]] = {
     "identity": (
         "Approve the change",
         "Was it changed on purpose, and do you approve the table as it is now?",
     ),
     "device": ("Device repaired", "Was the device repaired and tested?"),
-    "clock": ("The clock is right", "Does the table's clock show the right time now?"),
+    "clock": ("The clock is correct", "Does the table's clock show the correct time now?"),
 }
-"""For each kind of approval, the label of its key and the question that the key asks."""
+"""The label and the question of the key for each kind of approval."""
 _PLAIN: Mapping[str, tuple[str, Look]] = {
     "no_more_bets": ("No More Bets", "stop"),
     "open_bets": ("Open bets", "go"),
@@ -52,20 +52,20 @@ _PLAIN: Mapping[str, tuple[str, Look]] = {
     "start_roll": ("Start rolling", "go"),
     "pass_dice": ("Shooter passes the dice", "plain"),
 }
-"""Inputs without arguments that change no result; one touch enters them."""
+"""The labels and looks of keys for inputs without arguments or confirmation."""
 _OF_PLAY = frozenset({"no_more_bets", "open_bets", "start_roll"})
-"""The inputs in `_PLAIN` that make no sense while the table is locked."""
+"""The inputs in `_PLAIN` that have no key while the table is locked."""
 
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """One key: its label, its input to the table, and the question asked before the input is entered."""
+    """A key with its label and its input to the table."""
 
     label: str
     say: Fields
     look: Look = "plain"
     confirm: str = ""
-    """The question asked before the input is entered; empty if one touch is enough."""
+    """The question asked before the input is entered; empty if one touch enters it."""
     confirm_label: str = "Yes"
 
 
@@ -74,7 +74,7 @@ UNLOCK = Key("Unlock", {"name": "unlock"}, "go", "Unlock the table?", "Unlock")
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """An input that needs choices: a row for each, and the key that enters it."""
+    """An input that needs choices, with a row for each choice and a key that enters the input."""
 
     word: str
     title: str
@@ -86,16 +86,16 @@ class Form:
     confirm: str = ""
     seats: tuple[str, ...] = ()
     chosen: tuple[str, ...] = ()
-    """The choices selected initially."""
+    """The initial choices."""
     cards: tuple[tuple[str, str], ...] = ()
-    """The cards of a deal, each with its position; one of them was read or entered wrongly."""
+    """The cards of a deal, each with its position, among which an incorrect card is chosen."""
     ranks: tuple[str, ...] = _RANKS
     suited: bool = True
 
 
 @dataclass(frozen=True, slots=True)
 class Ruling:
-    """The rulings possible now: on a review, a proposal, or the last result until it is settled."""
+    """The rulings possible now, on a review, a proposal, or the last result if it is not settled."""
 
     kind: Literal["review", "proposed", "correction"]
     attempt: str
@@ -106,10 +106,10 @@ class Ruling:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Keys that concern the whole table, under one heading."""
+    """Keys for the whole table, under one heading."""
 
     name: str
-    """Identifies the group even if its heading changes, so that an open group stays open."""
+    """Identifies the group if its heading changes. An open group then stays open."""
     title: str
     keys: tuple[Key, ...] = ()
     forms: tuple[Form, ...] = ()
@@ -117,22 +117,22 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Keys:
-    """All the keys that a role has now."""
+    """All keys of a role at one moment."""
 
     ruling: Ruling | None = None
     now: tuple[Key, ...] = ()
     """The large keys for the current moment of play."""
     forms: tuple[Form, ...] = ()
-    """The choices at the current moment of play: who acts, who buys, who throws."""
+    """The forms for the current moment of play."""
     table: tuple[Group, ...] = field(default=())
     unlock: Key | None = None
-    """Shown next to the reason of the lock."""
+    """Shown next to the reason for the lock."""
     approvals: Mapping[str, Key] = field(default_factory=dict)
-    """The keys for approvals, by what each approves; an approval clears a fault."""
+    """The keys for approvals, by kind. An approval clears a fault."""
 
 
 def keys_for(floor: Floor, role: str) -> Keys:
-    """Return the keys that this role has now."""
+    """Return the keys of a role for this state of the table."""
     may = frozenset(floor.may.get(role, ()))
     ruling = _ruling(floor, may)
     ruled = frozenset() if ruling is None else frozenset(_inputs_of(ruling))
@@ -210,7 +210,7 @@ def _ruling_forms(attempt: str, number: int, kind: str, may: frozenset[str], flo
 
 
 def _card_forms(floor: Floor, number: int, kind: str) -> Iterator[Form]:
-    """Yield the form that enters a missing card or, if no card is missing, the one that replaces a card."""
+    """Yield the form to enter a missing card or, if no card is missing, to replace a card."""
     submit = f"Enter {{}} in deal {number}"
     if kind != "correction":
         lacks = () if floor.awaited is None else floor.awaited.lacks
@@ -241,7 +241,7 @@ def _last_result(floor: Floor, number: int | None) -> Data | None:
 
 
 def _void(floor: Floor, number: int | None) -> bool:
-    """Return whether the attempt's current outcome is void, so that its wagers are returned (!T-14)."""
+    """Return whether the attempt's current outcome is void. Its wagers are then returned (!T-14)."""
     data = _last_result(floor, number)
     return data is not None and data.dice is None and data.number is None and data.hands is None
 
@@ -266,12 +266,12 @@ def _now(floor: Floor, may: frozenset[str]) -> Iterator[Key]:
         if attempt.under_way:
             say["what"] = str(attempt.number)
             yield Key(named, say, "stop")
-            if attempt.word == "deal":  # cards do not move, so there is time to enter the cause
+            if attempt.word == "deal":  # At a deal there is time to enter the cause.
                 for code, words in _VOID_CAUSES[1:]:
                     label = f"{named}: {words}"
                     question = f"{label} for deal {attempt.number}?"
                     yield Key(label, {**say, "reason": code}, "stop", question, label)
-        elif attempt.word == "spin":  # for a ball that has been launched but not yet sensed
+        elif attempt.word == "spin":  # for a launched ball that no sensor has detected yet
             yield Key(named, say, "stop", "Stop the spin that is being launched?", named)
     if "confirm_late" in may:
         for late in floor.late:

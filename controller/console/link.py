@@ -9,19 +9,19 @@ import msgspec
 Json = dict[str, object]
 
 ANSWER_TIMEOUT_S = 12.0
-"""An answer must arrive within this time: an input alone can wait up to 5 s for the table's decision."""
+"""Maximum time for an answer. An input alone can wait 5 s for the table's decision."""
 MAX_ANSWER_BYTES = 4 * 2**20
-"""Maximum size of an answer; a throw's drawing has about 100,000 bytes."""
+"""Maximum size of an answer. A throw's drawing has about 100,000 bytes."""
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(Json).decode
 
 
 class LinkError(Exception):
-    """A socket does not respond; the message names the process and the socket."""
+    """A socket does not respond. The message names the process and the socket."""
 
 
 class Link:
-    """One socket. `ask` uses a single connection, one request at a time, and reopens it if it was lost."""
+    """A client of one socket. `ask` keeps a connection open and sends one request at a time."""
 
     def __init__(self, path: str, peer: str) -> None:
         """Use the socket at this path; `peer` names the process in messages."""
@@ -31,22 +31,22 @@ class Link:
         self._open: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
 
     async def ask(self, **request: object) -> Json:
-        """Return the answer to a request; raises LinkError."""
+        """Send a request and return the answer. Raises LinkError."""
         line = _encode(request) + b"\n"
         async with self._turn:
             fresh = self._open is None
             try:
                 return await self._exchange(line)
             except LinkError:
-                # The connection may have been closed in the meantime, but an input is never sent twice.
+                # The connection may have been closed in the meantime. Inputs must not be sent twice.
                 if fresh or request.get("do") == "input":
                     raise
                 return await self._exchange(line)
 
     async def once(self, **request: object) -> Json:
-        """Send a request on a new connection, so that no other request waits for it, and return the answer.
+        """Send a request on a new connection and return the answer. Raises LinkError.
 
-        Raises LinkError.
+        Other requests do not wait for this one.
         """
         own = Link(self._path, self._peer)
         try:
@@ -55,9 +55,9 @@ class Link:
             await own.close()
 
     async def lines(self, **request: object) -> AsyncGenerator[Json, None]:
-        """Send a request on a new connection and yield each line received.
+        """Send a request on a new connection and yield each received line.
 
-        Raises LinkError when the connection ends.
+        Raises LinkError at the end of the connection.
         """
         reader, writer = await self._connect()
         try:

@@ -1,7 +1,7 @@
 """Metrics of the table, the controller and this console, for Prometheus (OpenMetrics text).
 
-They contain no cards, and nothing that could be used to time a ball while bets are open (R-SPIN-3). For
-example, there is no count of all readings, because it would grow with each pass of the ball.
+The metrics contain no cards, and no values from which a ball could be timed while bets are open (R-SPIN-3).
+For example, they do not count all readings, because the count would increase with each pass of the ball.
 """
 
 from collections import Counter
@@ -23,7 +23,7 @@ __all__ = ["CONTENT_TYPE", "exposition", "read_status", "type_of_line"]
 
 
 class Awaited(msgspec.Struct, frozen=True, kw_only=True):
-    """The attempt that waits for a person: one under review, or one with a proposed result."""
+    """The attempt that waits for a person, under review or with a proposed result."""
 
     state: str
 
@@ -36,21 +36,21 @@ class DeviceSample(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Journal(msgspec.Struct, frozen=True, kw_only=True):
-    """The journal's last row, and how many rows are waiting for the disk."""
+    """The journal's last row, and the number of rows waiting for the disk."""
 
     last_row: int = 0
     waiting: int = 0
 
 
 class Publish(msgspec.Struct, frozen=True, kw_only=True):
-    """Whether settlement accepts outcomes now, and how many it has not acknowledged."""
+    """Whether settlement accepts outcomes, and the number of unacknowledged outcomes."""
 
     ready: bool = False
     unacknowledged: int | None = None
 
 
 class Process(msgspec.Struct, frozen=True, kw_only=True):
-    """The controller's process: CPU seconds since its start, bytes resident now."""
+    """The CPU time and the resident memory of the controller's process."""
 
     cpu_s: float = 0.0
     resident_bytes: int | None = None
@@ -63,7 +63,7 @@ class WallClock(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class State(msgspec.Struct, frozen=True, kw_only=True):
-    """The table's state; the status omits `table` while the table is open."""
+    """The table's state. The status omits `table` while the table is open."""
 
     table: str = "open"
 
@@ -78,7 +78,7 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
     wall: WallClock = WallClock()
     awaited: Awaited | None = None
     state: State | None = None
-    """None until the controller has opened its journal."""
+    """None before the controller has opened its journal."""
     next: dict[str, int] = {}
     late: int = 0
     testing: bool = False
@@ -92,15 +92,15 @@ _status_of = converter_of(Status)
 
 
 def read_status(value: object) -> Status:
-    """Read a status; raises `msgspec.ValidationError`."""
+    """Convert a status. Raises `msgspec.ValidationError`."""
     return _status_of(value)
 
 
 def exposition(status: Status | None, outcome_counts: Counter[str], streams: int) -> bytes:
     """Return all metrics as OpenMetrics text.
 
-    `status` is None if the controller does not respond. `outcome_counts` counts the outcomes of each type
-    since this console started, `streams` the screens with an open stream.
+    `status` is None if the controller does not respond. `outcome_counts` is the number of outcomes of each
+    type since this console started, and `streams` the number of screens with an open stream.
     """
     registry = CollectorRegistry(auto_describe=False)
     registry.register(_Table(status, outcome_counts, streams))

@@ -1,4 +1,4 @@
-"""Render the pages as HTML, each panel separately, so that a stream sends only those that changed."""
+"""The pages as HTML. Each panel is rendered separately, and a stream sends only changed panels."""
 
 from collections.abc import Mapping
 
@@ -10,14 +10,14 @@ from controller.console.guard import Session
 from controller.console.keys import CHIPS, keys_for
 
 PANELS = ("head", "state", "ruling", "picture", "now", "results", "trouble", "table")
-"""The panels of the staff's page: each is a template, and the id of an element."""
+"""The panels of the staff's page. Each name is that of a template and of an element."""
 WAIT_SHOWN_MS = 1000
-"""A shorter hold is not shown, since it is too short for anyone to act on."""
+"""Minimum length of a hold that is shown. Nobody can act during a shorter hold."""
 _TOTALS = tuple(map(str, range(2, 13)))
 
 
 def environment() -> jinja2.Environment:
-    """Return the template environment: every value is escaped, and an unknown one raises an error."""
+    """Return the template environment. It escapes all values, and raises an error for unknown ones."""
     env = jinja2.Environment(
         loader=jinja2.PackageLoader("controller.console"),
         autoescape=True,
@@ -38,13 +38,13 @@ class Pages:
         self._board = self._env.get_template("board.html")
 
     def staff(self, now: Now, session: Session) -> str:
-        """Return the staff's whole page."""
+        """Return the staff's page."""
         return self._env.get_template("staff.html").render(
             session=session, panels=self.panels(now, session), names=PANELS
         )
 
     def panels(self, now: Now, session: Session) -> dict[str, str]:
-        """Return each panel of the staff's page."""
+        """Return the panels of the staff's page, by name."""
         floor = now.floor
         keys = None if floor is None or not floor.up else keys_for(floor, session.role)
         return {
@@ -57,11 +57,11 @@ class Pages:
         return self._env.get_template("sign-in.html").render(names=names, trouble=message)
 
     def display(self, now: Now) -> str:
-        """Return the players' whole page."""
+        """Return the players' page."""
         return self._env.get_template("display.html").render(board=self.board(now))
 
     def board(self, now: Now) -> str:
-        """Return the contents of the players' page: the board, the counts, and the name of the game."""
+        """Return the contents of the players' page: the board, the counts, and the game's name."""
         if now.board is None or now.floor is None:
             return self._env.get_template("no-board.html").render()
         counts = _in_order(now.floor.game, now.counts or {}, now.floor.pockets)

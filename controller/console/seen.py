@@ -1,4 +1,4 @@
-"""The controller's answers as screens decode them; unknown keys are ignored."""
+"""The controller's answers as decoded by the console. Unknown keys are ignored."""
 
 from typing import Literal
 
@@ -10,7 +10,7 @@ Seat = str | int
 
 
 class Reason(msgspec.Struct, frozen=True, kw_only=True):
-    """Why an attempt does not count or is under review; only staff may see `seen`."""
+    """A reason why an attempt does not count or is under review. `seen` is for staff only."""
 
     code: str
     rule: str | None = None
@@ -30,13 +30,13 @@ class Awaited(msgspec.Struct, frozen=True, kw_only=True):
     proposes: str = ""
     may: tuple[str, ...] = ()
     lacks: tuple[str, ...] = ()
-    """Positions of a deal with a card that is still to be entered."""
+    """The positions of a deal that lack a card."""
     entered: tuple[tuple[str, str], ...] = ()
-    """Cards of a deal that a person entered, each with its position."""
+    """The cards of a deal entered by a person, each with its position."""
 
 
 class Attempt(msgspec.Struct, frozen=True, kw_only=True):
-    """The newest throw, spin or deal; `number` is 0 if there was none."""
+    """The newest throw, spin or deal. `number` is 0 if there was none."""
 
     word: str = "roll"
     number: int = 0
@@ -45,14 +45,14 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Bets(msgspec.Struct, frozen=True, kw_only=True):
-    """Whether bets are accepted."""
+    """The state of betting."""
 
     open: bool = False
     round: int = 0
 
 
 class Lock(msgspec.Struct, frozen=True, kw_only=True):
-    """Who locked the table, why, and what unlocks it."""
+    """The lock of the table: its originator, its cause, and the condition that clears it."""
 
     by: str = ""
     who: str | None = None
@@ -62,7 +62,7 @@ class Lock(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Fault(msgspec.Struct, frozen=True, kw_only=True):
-    """An active fault, and what to do."""
+    """An active fault and the next step."""
 
     code: str
     where: str = ""
@@ -73,7 +73,7 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True):
     clears: str = ""
     locks: bool = False
     approve: str | None = None
-    """What a person approves to clear it; None if no approval clears it."""
+    """The approval that clears the fault; None if no approval clears it."""
 
 
 class HighRoller(msgspec.Struct, frozen=True, kw_only=True):
@@ -111,13 +111,13 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Pot(msgspec.Struct, frozen=True, kw_only=True):
-    """A game's money, in cents."""
+    """A game's pot, in cents."""
 
     prize: int = 0
 
 
 class Data(msgspec.Struct, frozen=True, kw_only=True):
-    """The data of an attempt's outcome, of any type."""
+    """The data of an attempt's outcome of any type."""
 
     dice: tuple[int, int] | None = None
     total: int | None = None
@@ -151,7 +151,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LateWager(msgspec.Struct, frozen=True, kw_only=True):
-    """A craps wager made with the dice out, for dealer and boxperson to confirm."""
+    """A craps wager made with the dice out, which dealer and boxperson must confirm."""
 
     wager: str
     says: str
@@ -165,19 +165,19 @@ class Felt(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Floor(msgspec.Struct, frozen=True, kw_only=True):
-    """The contents of the staff's screens."""
+    """The state of the table for the staff's screens."""
 
     table: str
     ruleset: str
     title: str
     game: str
-    """The game's name; a screen shows a game that it does not know without the game's own keys and facts."""
+    """The game's name. Screens show an unknown game without game-specific keys and facts."""
     calls: str = "automatic"
     hold_ms: float = 0.0
     hold_left_ms: float | None = None
-    """How long a held call can still be stopped; None if none is held."""
+    """The remaining time in which a held call can be stopped; None if no call is held."""
     felt: Felt | None = None
-    """None if no dice are thrown."""
+    """None at a table without dice."""
     pockets: tuple[str, ...] = ()
     headline: str = ""
     faults: tuple[Fault, ...] = ()
@@ -191,14 +191,14 @@ class Floor(msgspec.Struct, frozen=True, kw_only=True):
     bets: Bets = Bets()
     awaited: Awaited | None = None
     acted: dict[str, Literal["play", "fold"]] = {}
-    """What each position has decided in the current deal so far."""
+    """The decisions in the current deal, by position."""
     may: dict[str, tuple[str, ...]] = {}
     late: tuple[LateWager, ...] = ()
     results: tuple[Result, ...] = ()
 
 
 class BoardResult(msgspec.Struct, frozen=True, kw_only=True):
-    """An attempt's result, as players may see it."""
+    """An attempt's result, for players."""
 
     type: str
     subject: str
@@ -207,7 +207,7 @@ class BoardResult(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def number(self) -> int:
-        """Return the attempt's number."""
+        """The attempt's number."""
         return int(self.subject.rpartition("/")[2])
 
 
@@ -230,10 +230,10 @@ _floor_of, _board_of = converter_of(Floor), converter_of(Board)
 
 
 def read_floor(value: object) -> Floor:
-    """Return an answer's `floor`; raises `msgspec.ValidationError`."""
+    """Convert an answer's `floor`. Raises `msgspec.ValidationError`."""
     return _floor_of(value)
 
 
 def read_board(value: object) -> Board:
-    """Return an answer's `board`; raises `msgspec.ValidationError`."""
+    """Convert an answer's `board`. Raises `msgspec.ValidationError`."""
     return _board_of(value)

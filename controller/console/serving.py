@@ -1,5 +1,4 @@
-"""Serve the pages with uvicorn, limit the time of each step of a connection, and refuse plain HTTP on a TLS
-port."""
+"""The console's HTTP server. It limits the time of each connection, and refuses plain HTTP on a TLS port."""
 
 import socket
 import ssl
@@ -20,8 +19,8 @@ from controller.serving.connections import Limits, Server
 TLS_HANDSHAKE = 0x16
 """The first byte of every TLS connection: a handshake record (RFC 8446, 5.1)."""
 DEFER_ACCEPT_S = 5
-"""The kernel reports a connection once data has arrived on it, or after about this time."""
-_WORDS = b"This console accepts HTTPS only: use https:// instead of http://.\n"
+"""Time after which the kernel reports a connection on which no data has arrived."""
+_WORDS = b"This console accepts HTTPS only; use https:// instead of http://.\n"
 HTTPS_ONLY = (
     b"HTTP/1.1 400 Bad Request\r\ncontent-type: text/plain; charset=utf-8\r\ncontent-length: %d\r\n"
     b"connection: close\r\ncache-control: no-store\r\n\r\n%b" % (len(_WORDS), _WORDS)
@@ -31,10 +30,10 @@ _DISCARDED_BYTES = 65_536
 
 
 class TlsListeningSocket(socket.socket):
-    """A listening socket that accepts TLS connections, and answers plain HTTP that HTTPS is required."""
+    """A listening socket that accepts TLS connections, and answers plain HTTP with an error."""
 
     def accept(self) -> tuple[socket.socket, object]:
-        """Return the next TLS connection; raises ConnectionAbortedError after answering plain HTTP."""
+        """Return the next TLS connection. Raises ConnectionAbortedError after an answer to plain HTTP."""
         connection, address = super().accept()
         if _began_plain(connection):
             _answer(connection)
@@ -43,7 +42,7 @@ class TlsListeningSocket(socket.socket):
 
 
 def listening_sockets(host: str, port: int, kind: type[socket.socket]) -> Sequence[socket.socket]:
-    """Return sockets of this class, bound to every address of a host; raises OSError."""
+    """Return sockets of this class, bound to all addresses of a host. Raises OSError."""
     bound: list[socket.socket] = []
     infos = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     try:
@@ -67,29 +66,29 @@ def _began_plain(connection: socket.socket) -> bool:
     try:
         first = connection.recv(1, socket.MSG_PEEK | _NO_WAIT)
     except OSError:
-        return False  # nothing was sent yet: the handshake's own time limit applies
+        return False  # The client has sent nothing yet. The time limit of the handshake applies.
     return first != b"" and first[0] != TLS_HANDSHAKE
 
 
 def _answer(connection: socket.socket) -> None:
     with connection:
         try:
-            connection.recv(_DISCARDED_BYTES, _NO_WAIT)  # unread data would reset the connection
+            connection.recv(_DISCARDED_BYTES, _NO_WAIT)  # Unread data would reset the connection.
             connection.send(HTTPS_ONLY, _NO_WAIT)
             connection.shutdown(socket.SHUT_WR)
         except OSError:
-            return  # the client has disconnected
+            return  # The client has disconnected.
 
 
 LIMITS = Limits(max_open=96, exchange_s=300.0)
-"""Limits on connections; an exchange may take long because a technician's download may be slow."""
+"""Limits on connections. An exchange may take long, because a technician's download may be slow."""
 STOP_S = 2
 HEAD_BYTES = 16_384
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """The options of `tablectl console`: where to serve, and the sockets to use."""
+    """The options of `tablectl console`."""
 
     socket: str
     sign_in: str
@@ -97,13 +96,13 @@ class Settings:
     host: str
     port: int
     hosts: tuple[str, ...] = ()
-    """Host names of this console in addition to those of the loopback interface."""
+    """Host names of this console, in addition to those of the loopback interface."""
     certificate: Path | None = None
     key: Path | None = None
     evidence: Path = Path(FOLDER)
-    """Where a dice camera keeps its pictures."""
+    """The folder of a dice camera's pictures."""
     metrics_to: tuple[str, ...] = ()
-    """Addresses, in addition to this machine's own, from which Prometheus may read the metrics."""
+    """Addresses from which Prometheus may read the metrics, in addition to this machine's addresses."""
 
     @property
     def secure(self) -> bool:
@@ -111,10 +110,10 @@ class Settings:
         return self.certificate is not None
 
     def fault(self) -> str | None:
-        """Return what is wrong with these settings, if anything."""
+        """Return a message about an invalid setting; None if all are valid."""
         if self.host not in LOOPBACK and not self.secure:
             return (
-                f"--host {self.host} needs --certificate and --key: without TLS, PINs would be sent"
+                f"--host {self.host} needs --certificate and --key, because PINs would otherwise be sent"
                 " unencrypted over the network"
             )
         if (self.certificate is None) != (self.key is None):
@@ -126,18 +125,18 @@ class Settings:
 
 def _certificate_fault(certificate: Path, key: Path | None) -> str | None:
     try:
-        # For a key with a passphrase, OpenSSL would otherwise wait for input at a terminal.
+        # Without `password`, OpenSSL would ask for a key's passphrase at the terminal.
         ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(certificate, key, password=lambda: b"")
     except (OSError, ValueError) as error:
         return (
             f"can't use --certificate {certificate} with --key {key} ({error}); expected a certificate and"
-            " its own key without a passphrase, both in PEM files that this user can read"
+            " its key without a passphrase, in PEM files that this user can read"
         )
     return None
 
 
 def serve(settings: Settings, ready: Callable[[str], None], bench: Bench | None = None) -> None:
-    """Serve until SIGTERM; raises OSError if the port or the certificate can't be used."""
+    """Serve until SIGTERM. Raises OSError if the port or the certificate can't be used."""
     console = Console(
         Link(settings.socket, "the controller"),
         Link(settings.sign_in, "the sign-in process"),
@@ -147,7 +146,7 @@ def serve(settings: Settings, ready: Callable[[str], None], bench: Bench | None 
         evidence=settings.evidence,
         bench=bench,
     )
-    config: Any = {  # Any: the library's own arguments
+    config: Any = {  # the library's arguments
         "ws": "none",
         "loop": "asyncio",
         "access_log": False,
@@ -167,7 +166,7 @@ def serve(settings: Settings, ready: Callable[[str], None], bench: Bench | None 
 
 
 class _Server(Server):
-    """A server that reports its addresses once it is listening, and ends the streams before it stops."""
+    """A server that reports its addresses after it starts, and ends the streams before it stops."""
 
     def __init__(
         self, config: uvicorn.Config, ready: Callable[[str], None], end_streams: Callable[[], Awaitable[None]]
@@ -176,13 +175,13 @@ class _Server(Server):
         self._ready = ready
         self._end_streams = end_streams
 
-    async def shutdown(self, sockets: Any = None) -> None:  # Any: the library's own
+    async def shutdown(self, sockets: Any = None) -> None:  # the library's type
         """End the streams, then shut down."""
         await self._end_streams()
         await super().shutdown(sockets)
 
-    async def startup(self, sockets: Any = None) -> None:  # Any: the library's own
-        """Start, then report each address."""
+    async def startup(self, sockets: Any = None) -> None:  # the library's type
+        """Start, then report the addresses."""
         await super().startup(sockets)
         for bound in sockets or ():
             host, port = bound.getsockname()[:2]

@@ -1,6 +1,6 @@
-"""The technician's pages, which no other role may open, and the interface to guided work at the table.
+"""The technician's pages, and the interface to guided tests and calibrations.
 
-The console itself uses only the control socket; `tablectl console` supplies the implementation of `Bench`.
+Only technicians may open these pages. `tablectl console` supplies the implementation of `Bench`.
 """
 
 import asyncio
@@ -32,19 +32,19 @@ from controller.console.pages import environment
 Does = Literal["test", "camera", "walls", "wheel"]
 """A guided test, or the calibration of a camera, a wall sensor or a wheel."""
 Answer = Literal["done", "skip", "yes", "no", "lamp"]
-"""A technician's answers: a step is done or skipped, yes or no to a question, or the lamps may be lit."""
+"""A technician's answer: a step is done or skipped, yes or no to a question, or the lamps may be lit."""
 Look = Literal["plain", "ask", "pass", "fail", "skipped", "next"]
 
 
 class PageLine(NamedTuple):
-    """A line of the work's output, and how it is shown."""
+    """A line of the work's output, and its look."""
 
     look: Look
     text: str
 
 
 class CheckResult(NamedTuple):
-    """One finding of the doctor: its state, what was checked, the result, and the remedy."""
+    """A finding of the doctor: its state, its subject, the result, and the remedy."""
 
     state: str
     about: str
@@ -53,7 +53,7 @@ class CheckResult(NamedTuple):
 
 
 class GuidedWork(Protocol):
-    """A test or a calibration in progress, in its own thread."""
+    """A test or a calibration in progress, in a separate thread."""
 
     @property
     def title(self) -> str:
@@ -61,49 +61,49 @@ class GuidedWork(Protocol):
 
     @property
     def lines(self) -> Sequence[PageLine]:
-        """All lines so far."""
+        """All lines of output so far."""
 
     @property
     def asks(self) -> str:
-        """What the technician is asked to do now; empty if nothing is."""
+        """The instruction or question to the technician; empty if there is none."""
 
     @property
     def answers(self) -> Sequence[Answer]:
-        """The answers possible now."""
+        """The possible answers."""
 
     @property
     def over(self) -> bool:
-        """Whether the work, and with it test mode, has ended."""
+        """Whether the work and test mode have ended."""
 
     def answer(self, given: Answer) -> None:
-        """Answer the present question."""
+        """Answer the current question."""
 
     def stop(self) -> None:
-        """End the work; the table leaves test mode."""
+        """End the work and test mode."""
 
 
 class Bench(Protocol):
     """Starts guided work at the table, and checks the machine."""
 
     def begin(self, does: Does, device: str, token: str) -> GuidedWork:
-        """Start the work as the technician identified by this token."""
+        """Start the work; the token identifies the technician."""
 
     def doctor(self) -> Sequence[CheckResult]:
-        """Run those checks of the machine and the table that this process can make; they take seconds."""
+        """Run the checks that this process can make. They take seconds."""
 
 
 REFRESH_S = 2.0
-"""Interval at which the devices are fetched even without a change, for values such as rates."""
+"""Interval at which the devices are fetched without a reported change, for values such as rates."""
 MIN_REDRAW_INTERVAL_S = 0.4
 """Minimum interval between two updates of the charts."""
 WORK_POLL_S = 0.25
-"""Interval at which a test in progress is polled."""
+"""Interval at which work in progress is polled."""
 ABANDON_TIMEOUT_S = 30.0
-"""A test ends if its page has been closed for this long."""
+"""Time after which work ends if its page is closed."""
 MAX_SENSOR_SCREENS = 2
-"""Maximum number of screens that show sensors at once; each uses a slot of the control socket."""
+"""Maximum number of screens that show sensors. Each uses a slot of the control socket."""
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,100}", re.ASCII)
-_REFUSED = "this page is for technicians: choose that role on the staff's page, or sign in as one"
+_REFUSED = "this page is for technicians; select that role on the staff's page, or sign in as a technician"
 RequireSession = Callable[[Request], Session]
 
 
@@ -128,10 +128,10 @@ Stream = Callable[[Panels, Callable[[], Awaitable[None]], StillValid], AsyncIter
 
 
 class Technician:
-    """The technician's part of a console."""
+    """The technician's part of a console's application."""
 
     def __init__(self, table: Link, sessions: Sessions, feed: Feed, bench: Bench | None) -> None:
-        """Show this table; without `bench` nothing can be tested, calibrated or checked."""
+        """Show the table at this link. Without `bench`, tests, calibrations and checks are refused."""
         self._table = table
         self._sessions = sessions
         self._feed = feed
@@ -153,7 +153,7 @@ class Technician:
         ],
         stream: Stream,
     ) -> list[Route]:
-        """Return the routes; `require_session` returns the session from whose page a request was sent."""
+        """Return the routes. `require_session` returns the session whose page sent a request."""
         self._session_of = session_of
         self._require_session = require_session
         self._stream = stream
@@ -283,7 +283,7 @@ class Technician:
                 async for block in self._stream(panels, wait, still_valid):
                     yield block
             except LinkError:
-                return  # the browser reconnects and then receives the reason
+                return  # The browser reconnects and then receives the reason.
             finally:
                 self._sensing -= 1
                 listening.cancel()
@@ -291,7 +291,7 @@ class Technician:
         return StreamingResponse(streamed(), media_type="text/event-stream")
 
     async def _listen(self, charts: Charts, changed: asyncio.Event, over: asyncio.Event, token: str) -> None:
-        """Add the sensors' readings to the charts until the connection or the stream ends."""
+        """Add readings to the charts until the connection or the stream ends."""
         lines = self._table.lines(do="watch", topics=["readings"], token=token)
         try:
             async with aclosing(lines) as received:
@@ -344,7 +344,7 @@ class Technician:
         return json_answer({"ok": True})
 
     async def _end_if_abandoned(self, work: GuidedWork, session: Session) -> None:
-        """End the work, and with it test mode, if its technician signs out or closes its page."""
+        """End the work if its technician signs out or closes the page."""
         while not work.over:
             await asyncio.sleep(REFRESH_S)
             left = asyncio.get_running_loop().time() - self._last_seen_s > ABANDON_TIMEOUT_S
@@ -357,7 +357,7 @@ class Technician:
         session = self._technician(request)
         answered = await body_of(request, _answered_of)
         work = self._current_work(session)
-        await self._sessions.token(session)  # an answer counts as activity
+        await self._sessions.token(session)  # An answer counts as activity.
         if answered.answer not in work.answers:
             raise Refusal(409, "not_now", "this question is no longer open")
         work.answer(answered.answer)

@@ -1,4 +1,4 @@
-"""The words on the screens: causes, calls and results in the terms used at a table."""
+"""Text for the screens: causes, calls and results in the terms used at a table."""
 
 from collections.abc import Mapping, Sequence
 
@@ -20,23 +20,23 @@ CAUSES: Mapping[str, str] = {
     "disputed": "called by the staff after a dispute",
     "low_confidence": "a face can't be read for certain",
     "conflict": "the sensors disagree",
-    "missing_reading": "a sensor missed part of it",
+    "missing_reading": "a sensor reading is missing",
     "wall_unclear": "it is not clear whether {die} hit the wall",
-    "power_lost": "power or a device was lost while it was in progress",
-    "unruled": "play went on before it was ruled on",
-    "same_direction": "the ball ran with the wheel",
-    "too_few_revolutions": "the ball made fewer than four turns",
+    "power_lost": "the power or a device failed during play",
+    "unruled": "play continued without a ruling",
+    "same_direction": "the ball and the wheel turned in the same direction",
+    "too_few_revolutions": "the ball made fewer than four revolutions",
     "foreign_object": "a foreign object was in the wheel",
     "ball_out": "the ball left the wheel",
     "rotor_reversed": "the wheel was turned backwards",
     "late_close": "bets were still open when the ball dropped",
-    "revolutions_unclear": "it is not certain that the ball made four turns",
+    "revolutions_unclear": "it is not certain that the ball made four revolutions",
     "wrong_count": "a wrong number of cards was dealt",
     "card_twice": "a card was dealt twice",
     "shoe_opened": "the shoe was opened",
     "unread_card": "a card can't be read",
 }
-"""Why an attempt does not count or is under review; the rule's id is shown next to it."""
+"""The reasons why an attempt does not count or is under review. The rule's id is shown next to the text."""
 _OF_BOTH: Mapping[str, str] = {
     "no_wall_hit": "Neither die hit the wall",
     "off_table": "Both dice left the table",
@@ -67,9 +67,9 @@ _RESULT_REQUESTS: Mapping[str, str] = {
     "spin": "touch where the ball lies",
     "deal": "enter what is missing",
 }
-"""What a review asks for if the result may still be entered."""
+"""The instructions for a review whose result may be entered."""
 PLAYED: Mapping[str, str] = {"roll": "Rolls", "spin": "Spins", "deal": "Deals"}
-"""What a display counts, by kind of attempt."""
+"""The heading of a display's counts, by kind of attempt."""
 RED = frozenset(map(str, (1, 3, 5, 7, 9, 12, 14, 16, 18, 19, 21, 23, 25, 27, 30, 32, 34, 36)))
 
 
@@ -81,14 +81,14 @@ def colour_of(pocket: str) -> str:
 
 
 def cause(reason: Reason) -> str:
-    """Return a reason in words, without any value that a sensor measured."""
+    """Return a reason as text, without the sensors' measurements."""
     die = "a die" if reason.die is None else f"die {reason.die}"
     words = CAUSES.get(reason.code, reason.code.replace("_", " ")).replace("{die}", die)
     return words[:1].upper() + words[1:]
 
 
 def cause_among(reason: Reason, among: Sequence[Reason]) -> str:
-    """Describe one of several reasons; once for both dice if it applies to both."""
+    """Return one of several reasons as text. A reason that applies to both dice gets a joint text."""
     dice = {one.die for one in among if (one.code, one.rule) == (reason.code, reason.rule)}
     if dice == {1, 2} and reason.code in _OF_BOTH:
         return _OF_BOTH[reason.code]
@@ -96,34 +96,34 @@ def cause_among(reason: Reason, among: Sequence[Reason]) -> str:
 
 
 def causes(reasons: Sequence[Reason]) -> tuple[tuple[str, str], ...]:
-    """Return each distinct cause in words, with its rule's id."""
+    """Return the distinct causes as text, each with its rule's id."""
     return tuple(dict.fromkeys((cause_among(reason, reasons), reason.rule or "") for reason in reasons))
 
 
 def measured(reasons: Sequence[Reason], rule: str, cause: str) -> str:
-    """Return what was measured for the reasons that `causes` lists with this rule and these words."""
+    """Return the measurements for the reasons that `causes` lists with this rule and this text."""
     ours = [one for one in reasons if (one.rule or "") == rule and cause_among(one, reasons) == cause]
     return "; ".join(dict.fromkeys(one.seen for one in ours if one.seen))
 
 
 def stage(name: str) -> str:
-    """Name the stage of a High Roller game."""
+    """Return the name of a stage of a High Roller game."""
     return _STAGES.get(name, name.replace("_", " ").capitalize())
 
 
 def ruling_requested(attempt: str, result_may_be_ruled: bool) -> str:
-    """Return what a review asks for: a result or a void, or only a void if no result may be ruled."""
+    """Return the instruction for a review: enter a result or a void, or only a void."""
     void = _VOIDS[attempt]
     return f": {_RESULT_REQUESTS[attempt]}, or {void}" if result_may_be_ruled else f": touch {void}"
 
 
 def void_word(attempt: str) -> str:
-    """Return the words for an attempt of this kind that does not count."""
+    """Return the name of a void attempt of this kind."""
     return _VOIDS[attempt]
 
 
 def call_of(data: Data) -> str:
-    """Describe what a result means for the game."""
+    """Return the call of a result, such as `point made`, a dealer's announcement, or a pocket's colour."""
     if data.call:
         return _CALLS.get(data.call, data.call.replace("_", " "))
     if data.announcement:
@@ -132,7 +132,7 @@ def call_of(data: Data) -> str:
 
 
 def outcome(shown: AttemptOutcome) -> str:
-    """Describe one outcome of an attempt in a few words."""
+    """Return an outcome of an attempt as short text."""
     attempt, _, what = shown.type.partition(".")
     data = shown.data
     if what == "review":
@@ -147,12 +147,12 @@ def outcome(shown: AttemptOutcome) -> str:
 
 
 def result(shown: AttemptOutcome) -> str:
-    """Describe a result that can be called back; for a deal, return its announcement."""
+    """Return a result that can be called back as text. For a deal this is the announcement."""
     return shown.data.announcement or outcome(shown)
 
 
 def ruled_by(result: Result) -> str:
-    """Return who ruled on the result, or an empty string if no person did."""
+    """Return the person who ruled on the result; empty if no person did."""
     data = result.outcomes[-1].data
     if data.by in (None, "sensors", "nobody"):
         return ""
@@ -178,12 +178,12 @@ _PROMPTS: Mapping[str, str] = {
     "count": "how many cards",
     "chips": "a colour",
 }
-"""What is still to be chosen, by field."""
+"""The choices to make, by field."""
 
 
 def prompt(fields: Sequence[str], chosen: Sequence[str] = ()) -> str:
-    """Return what must be chosen before the key is enabled; the seat of a card may be chosen already."""
+    """Return the instruction for the choices that enable the key. A card's seat may be chosen already."""
     if "wrong" in fields:
-        return "Touch the wrong card, then the right one"
+        return "Touch the incorrect card, then the correct one"
     open_ = [field for field in fields if not (field in ("to", "seat") and chosen)]
     return f"Touch {' and '.join(_PROMPTS[field] for field in open_)}"

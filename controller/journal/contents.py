@@ -369,7 +369,7 @@ class Drafter:
         return [_attempt_draft(kind, number, t, wall) for kind, number in begun]
 
     def _new_attempts(self, first: First) -> list[tuple[AttemptKind, int]]:
-        """Return the attempts that began since the last rows, judging by the session's next numbers."""
+        """Return the attempts that began since the last rows, according to the session's next numbers."""
         return [
             (kind, getattr(first, kind) - 1)
             for kind in ATTEMPT_KINDS

@@ -68,7 +68,7 @@ class HeadFile:
         self._dirty = False
 
     def write(self, head: Head) -> None:
-        """Sign and write a record. `sync` brings it to the disk."""
+        """Sign and write a record. Call `sync` to flush it to the disk."""
         signature = self._key.sign_head(_unsigned(head)).hex()
         text = msgspec.json.encode(msgspec.structs.replace(head, signature=signature))
         record = sha256(text).hexdigest().encode() + text

@@ -26,7 +26,7 @@ CREDENTIAL = "table-key"
 """The name of the systemd credential: LoadCredentialEncrypted=table-key:/etc/table/key.cred."""
 MAX_KEY_BYTES = 10_000
 KeyKind = Literal["table", "engine", "console", "release"]
-"""The user of a key. The line before the PEM in a key file names the kind; PEM readers skip this line."""
+"""The kinds of keys. In a key file, the line before the PEM names the kind; PEM readers skip this line."""
 _KEY_OF: Mapping[KeyKind, str] = {
     "table": "a table's key",
     "engine": "a settlement engine's key",
@@ -107,7 +107,7 @@ def new_pem(kind: KeyKind = "table") -> bytes:
 
 
 def key_kind(pem: bytes) -> KeyKind:
-    """Return the kind of the key in a key file. Files without a label, from release 0.1.0, are of tables."""
+    """Return the kind of the key in a key file. Files from release 0.1.0 have no label, and a table's key."""
     label = _LABEL.match(pem)
     found = b"table" if label is None else label[1]
     kinds: dict[bytes, KeyKind] = {
@@ -159,7 +159,7 @@ def write_key(path: Path, pem: bytes, *, like: os.stat_result | None = None) -> 
 
 
 def _new_file(path: Path) -> tuple[int, bool]:
-    """Open a new file; return its descriptor and whether it has a name. Without a name, it is temporary."""
+    """Open a new file; return its descriptor and whether it has a name. Unnamed files are temporary."""
     if os.path.lexists(path):
         raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(path))
     try:

@@ -68,7 +68,7 @@ def os_fault(error: OSError, where: Path, expected: str) -> JournalFault:
 
 
 def sync_directory(directory: Path) -> None:
-    """Sync a directory, which brings the names of new files to the disk."""
+    """Sync a directory. The names of new files then reach the disk."""
     descriptor = os.open(directory, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -93,7 +93,7 @@ PROC_LOCKS = Path("/proc/locks")
 def list_readers(journal: Path) -> list[str]:
     """Return the processes that read this journal, each as `PROGRAM (process N)`; empty if unknown.
 
-    The list includes the controller itself, which would have a bug if it did not close a reader.
+    The list includes the controller itself, because a reader left open there would be a bug.
     """
     try:
         shared = journal.with_name(journal.name + "-shm").stat()

@@ -381,7 +381,7 @@ _decode_pruned = msgspec.json.Decoder(Pruned).decode
 def first_row_since(connection: apsw.Connection, path: Path, wall_us: int) -> int:
     """Return the number of the first row at or after this wall time; all earlier rows are older.
 
-    Rows written with a clock that was ahead make pruning keep later rows longer.
+    If the clock was ahead for some time, pruning keeps the rows from that time on longer.
     """
     found = fetch_one(connection, path, "SELECT min(n) FROM rows WHERE wall_us >= ?", (wall_us,))
     last = fetch_one(connection, path, "SELECT coalesce(max(n), 0) + 1 FROM rows")

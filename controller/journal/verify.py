@@ -155,8 +155,7 @@ class Walk:
         self.keyring: Keyring = read_keyring(connection, path, PublicKey(origin.public_key))
         self.verified_from = 1
         self._partial = False
-        """Whether the totals are incomplete. This is so between a start after the first row and the next
-        checkpoint."""
+        """Whether the totals are incomplete. They are complete after the next checkpoint."""
         self._unchecked: Row | None = None
         """The last signed row, if its signature has not been checked."""
         self._counts = {"outcomes": 0, "signatures": 0, "evidence": 0, "dropped": 0}

@@ -74,7 +74,7 @@ class Entry:
     pruned: Pruned | None = None
     last: bool = False
     outside: bool = False
-    """Whether outside parties can cause such entries without limit. They may not fill the queue."""
+    """Whether outside parties can cause such entries without limit. Such entries may not fill the queue."""
 
     @property
     def can_wait(self) -> bool:
@@ -110,7 +110,7 @@ class Limits:
     wal_pages: int = 1000
     """Size at which an idle writer writes the WAL back. A busy writer does so at eight times this size."""
     wal_fault_pages: int = 16384
-    """Size (64 MB) from which on a reader that prevents the WAL from being written back is a fault."""
+    """Size (64 MB) at which a reader that prevents the WAL from being written back is a fault."""
     retry_s: float = 0.1
     """Pause after the first failed write. It doubles with each attempt, up to 50 times this length."""
     file_check_s: float = 1.0

@@ -47,8 +47,7 @@ class EngineSetup(NamedTuple):
     ask: Callable[[str], bool] = lambda _nonce: False
     """Asks the table, with a nonce, whether bets are open. Returns False if the table can't be asked."""
     ask_late: Callable[[LateWagersQuery], bool] = lambda _query: False
-    """Asks the table to have a wager made with the dice out confirmed. Returns False if the table refuses to
-    lodge the wager."""
+    """Lodges a wager made with the dice out for confirmation. Returns False if the table refuses it."""
     line_bet: Callable[[str, bool], None] = lambda _seat, _has: None
     """Reports to the table whether the shooter at a seat has the line bet."""
     pair_plus: Callable[[tuple[str, ...]], None] = lambda _without: None
@@ -124,7 +123,7 @@ class EmbeddedSink:
             for message in messages:
                 if message.id not in self._just_acknowledged:
                     self._waiting.setdefault(message.id, message.event)
-            # The pump handles answers before each offer. It has now handled or lost the earlier ones.
+            # The pump handles answers before each offer, so earlier answers have been handled or lost.
             self._just_acknowledged.clear()
         self._wakeup.set()
 

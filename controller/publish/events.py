@@ -119,8 +119,8 @@ class Acknowledgement(msgspec.Struct, frozen=True, kw_only=True, tag="acknowledg
 class ResendRequest(msgspec.Struct, frozen=True, kw_only=True, tag="again", tag_field="answer"):
     """The settlement engine's request to send all outcomes from number `from_seq` on again, in order.
 
-    `table` is the table addressed. `told` is the number of its newest outcome received by the engine. If
-    `told` is lower than the newest acknowledged outcome, the request is an old copy.
+    `table` is the table addressed. `told` is the number of the table's newest outcome received by the engine.
+    If `told` is lower than the newest acknowledged outcome, the request is an old copy.
     """
 
     table: Name | None = None
@@ -242,9 +242,9 @@ class PairPlus(msgspec.Struct, frozen=True, kw_only=True, tag="pair_plus", tag_f
 class PlayPlaced(msgspec.Struct, frozen=True, kw_only=True, tag="played", tag_field="answer"):
     """A report of the positions with a Play wager in this round of bets, from left to right. They can't fold.
 
-    The table enters the report as the input `played` (T-DEAL-4). Without the report, the table refuses the
-    dealer's fold of a position for which Play was requested for 10 s, and then accepts it. `session`,
-    `sequence` and `step` are as in `line_bet`.
+    The table enters the report as the input `played` (T-DEAL-4). Without the report, a dealer's fold after a
+    request for Play is refused for 10 s, and then accepted. `session`, `sequence` and `step` are as in
+    `line_bet`.
     """
 
     table: Name

@@ -1,4 +1,4 @@
-"""Identities on the broker: the authentication of answers, and the detection of a second client of this name.
+"""Identities on the broker: the authentication of answers, and the detection of a second client.
 
 A table accepts answers signed by its settlement engine's key. This is the key in the table's file
 (`engine_key`), or otherwise the first key that an engine reports. The reported key is stored next to the

@@ -28,7 +28,7 @@ SESSION_TAKEN_OVER = 0x8E
 
 
 class Connected(NamedTuple):
-    """The broker's answer to the connection. `session` is True if it has a session for this client."""
+    """The broker's answer to the connection. `session` is True if the broker had a session for the client."""
 
     code: int
     reason: str

@@ -79,7 +79,7 @@ class Backoff:
         return round(max_us * (0.5 + self._random_fraction() / 2))
 
     def shorten(self) -> None:
-        """Shorten the next delay, but keep it long for a slow receiver."""
+        """Shorten the next delay, but not to the first delay. A slow receiver needs longer delays."""
         self._tries //= 2
 
     def reset(self) -> None:

@@ -31,7 +31,7 @@ class Unreadable(msgspec.DecodeError):
 
 
 def bounded(decode: Callable[[bytes], T], payload: bytes, max_bytes: int) -> T:
-    """Decode a message. Raises Unreadable, and no other exception, if the bytes are not such a message."""
+    """Decode a message. Raises Unreadable, and no other exception, if the bytes are not a valid message."""
     if len(payload) > max_bytes:
         raise Unreadable(f"found {len(payload)} bytes, expected at most {max_bytes}")
     try:

@@ -259,7 +259,7 @@ class TableBook:
 
     @property
     def late_refusal(self) -> Refusal | None:
-        """Why this game accepts no bets with the dice out; None if it accepts confirmed ones."""
+        """The game's refusal of bets with the dice out; None if it accepts such bets when confirmed."""
         return self._state.tally.late_refusal
 
     @property
@@ -358,7 +358,7 @@ class TableBook:
     # --- corrections and withdrawals ---
 
     def received_after(self, closed: ReceivedAt) -> tuple[int, ...]:
-        """Return the steps whose requests the table received after this close, in the same round."""
+        """Return the steps whose requests the table received after the close of the same round."""
         heard = ((kept.step.n, kept.step.heard) for kept in self._history)
         return tuple(n for n, at in heard if at is not None and at[:2] == closed[:2] and at.t > closed.t)
 

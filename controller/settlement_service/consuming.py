@@ -53,7 +53,7 @@ TransientMessage = OpenQuery | LateWagersQuery | PlayQuery | LineBet | PairPlus 
 
 
 REPORT_PROGRESS_US = 10_000_000
-"""Minimum interval between progress reports to a table. A table that connects or closes gets one at once."""
+"""Minimum interval between progress reports to a table. Connecting and closing tables get one immediately."""
 MAX_QUERIES = 1000
 """Maximum number of messages queued for the broker's thread. A further message displaces the oldest one; if
 that is a query, its bet is refused."""
@@ -424,7 +424,7 @@ class BrokerClient:
         return False
 
     def _drop_connection(self, reason: str) -> None:
-        """Drop the connection. Tables send outcomes without an answer again."""
+        """Drop the connection. Tables send unanswered outcomes again."""
         if self._link is not None:
             self._log_once(f"broker {self._settings.host}:{self._settings.port}: {reason}; reconnecting")
             self._link.drop()

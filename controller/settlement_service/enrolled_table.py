@@ -33,7 +33,7 @@ _decode_step = msgspec.json.Decoder(Step).decode
 
 @dataclass(slots=True)
 class EnrolledTable:
-    """One enrolled table."""
+    """An enrolled table."""
 
     name: str
     rules: str

@@ -220,7 +220,7 @@ class Gate:
             self.forget(nonce)
 
     def ask_late(self, table: str, wager: LateWager) -> Admitted | NoStatement:
-        """Ask the table to have a wager made with the dice out confirmed, and wait for its statement."""
+        """Ask for the statement on a wager made with the dice out, and wait for it."""
         ask_table_late = self._ask_table_late
         if ask_table_late is None or self._nonce is None:
             return _NO_TABLE

@@ -34,8 +34,8 @@ would not receive the reason if the connection were closed immediately.
 MAX_TOKEN = 200
 """Maximum length of a token in characters; a valid token has 43."""
 MAX_INVALID_TOKENS_PER_S = 20
-"""Maximum number of invalid tokens per second and address. Above it, unknown tokens from that address are
-refused without a look-up."""
+"""Maximum number of invalid tokens per second and address. At the limit, further unknown tokens from the
+address are refused without a look-up."""
 MAX_ADDRESSES = 256
 """Maximum number of addresses counted separately; further addresses share one count."""
 MAX_KNOWN = 1000

@@ -40,8 +40,8 @@ TURN_S = 0.5
 PROBE_INTERVAL_S = 0.5
 """Interval between write tests of the database."""
 SILENT_TURNS = 40
-"""Number of turns (20 s) without a heartbeat after which the HTTP process is restarted. It sends a heartbeat
-every second."""
+"""Number of turns (20 s) without a heartbeat after which the HTTP process is restarted. The process sends a
+heartbeat every second."""
 RESTART_DELAY_S = 2.0
 """Delay before the HTTP process is restarted."""
 WORKERS = 64

@@ -120,7 +120,7 @@ class Intake:
     ) -> RejectedDelivery:
         """Halt the table: two signed outcomes have the same number.
 
-        Causes are a cloned table and a restored journal.
+        The cause is a cloned table or a restored journal.
         """
         reason = (
             f"outcome {outcome.seq} was received with the chain hashes {delivery.chain} and {known}, both"

@@ -151,7 +151,7 @@ class Tally:
 
     @property
     def late_refusal(self) -> Refusal | None:
-        """Why this game accepts no bets with the dice out; None if it accepts confirmed ones."""
+        """The game's refusal of bets with the dice out; None if it accepts such bets when confirmed."""
         return self._game.late_refusal
 
     @property
@@ -171,7 +171,7 @@ class Tally:
 
     @property
     def remembers(self) -> bool:
-        """Whether the game has state other than its bets. A fresh game is then not equivalent."""
+        """Whether the game has state other than its bets. If it has, a fresh game is not equivalent."""
         return self._game.remembers
 
     def cost(self, request: Request) -> int:

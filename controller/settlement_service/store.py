@@ -244,7 +244,7 @@ class Store:
 def _prepare_sqlite(engine: Engine) -> None:
     @event.listens_for(engine, "connect")
     def _set_up(dbapi_connection: Any, _record: object) -> None:
-        # Otherwise the driver begins transactions, and does so only before the first write.
+        # Otherwise the driver begins transactions itself, at the first write.
         dbapi_connection.isolation_level = None
         for pragma in ("locking_mode = EXCLUSIVE", "journal_mode = WAL", "synchronous = FULL"):
             dbapi_connection.execute(f"PRAGMA {pragma}")

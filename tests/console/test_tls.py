@@ -164,7 +164,7 @@ def test_another_address_without_tls_is_refused_with_a_message(
     host: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     said = refused(capsys, "--host", host)
-    assert f"--host {host} needs --certificate and --key: without TLS" in said
+    assert f"--host {host} needs --certificate and --key, because PINs" in said
 
 
 def test_an_incomplete_or_unusable_certificate_is_refused_with_a_message(
@@ -176,7 +176,7 @@ def test_an_incomplete_or_unusable_certificate_is_refused_with_a_message(
     unusable = refused(capsys, "--certificate", gone, "--key", key)
     assert f"can't use --certificate {gone} with --key {key}" in unusable
     _, others_key = make_certificate(tmp_path)
-    assert "expected a certificate and its own key" in refused(
+    assert "expected a certificate and its key" in refused(
         capsys, "--certificate", crt, "--key", str(others_key)
     )
     sealed_crt, sealed_key = make_certificate(tmp_path, b"passphrase")

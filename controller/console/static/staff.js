@@ -50,7 +50,7 @@
     }
   }
 
-  // Bind a ruling to its review: if somebody else has ruled in the meantime, it is refused.
+  // Bind a ruling to its review. It is refused if another person has ruled in the meantime.
   function bindToReview(word, touched, from) {
     const said = from.closest("[data-review]") ? { ...word, of_review: true } : word;
     return { word: said, touched, once: from.closest("[data-once]")?.dataset.keep, form: from.closest("form.word") };
