@@ -64,7 +64,7 @@ def test_no_user_shuts_another_out(
 ) -> None:
     """A technician's silent connections must not shut out root."""
     if holder == newcomer == "root" and busy:
-        pytest.skip("root is one user and must see which of his processes hold the connections")
+        pytest.skip("root has no second user to admit; the refusal names the holders instead")
     seats = ConnectionSlots()
     filled(seats, connection, holder, busy=busy)
     other = peer(newcomer, uid=UIDS[newcomer] if newcomer == "root" else 2000)
