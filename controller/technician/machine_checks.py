@@ -144,7 +144,9 @@ def disk(folder: Path) -> Iterator[Finding]:
         message = f"{place}: a small file could not be written ({error.strerror or error})"
         full = error.errno in {errno.ENOSPC, errno.EDQUOT}
         remedy = (
-            "free space on it: move old recordings away" if full else "see dmesg; replace a worn-out card"
+            "free space on the disk; move old recordings away"
+            if full
+            else "see dmesg; replace a worn-out card"
         )
         yield Finding("fault", "disk speed", message, remedy)
         return
@@ -182,7 +184,7 @@ def power(machine: Machine) -> Finding:
     try:
         bits = int((output or "").strip().partition("=")[2], 16)
     except ValueError:
-        return Finding("unchecked", "power", "vcgencmd does not respond: only a Raspberry Pi reports this")
+        return Finding("unchecked", "power", "vcgencmd does not respond; only a Raspberry Pi reports this")
     wrong = [message for bit, message in _THROTTLED.items() if bits >> bit & 1]
     if wrong:
         return Finding("fault", "power", "; ".join(wrong), "check power supply, cable and ventilation")

@@ -186,7 +186,7 @@ class DrawCard:
         rank, suit = self.card.rank, self.card.suit
         unread = rank is None or (suit is None and isinstance(rank, str))
         message = f"card {rank or '?'}{suit or ''}"
-        faults = ["the card could not be read: clean the shoe's window"] if unread else []
+        faults = ["the card could not be read; clean the shoe's window"] if unread else []
         return [finding("card", message, *faults, card=f"{rank or '?'}{suit or ''}")]
 
 
@@ -364,9 +364,9 @@ class LayDie:
         if rest.up != 6:
             faults.append(f"found {rest.up or 'no face'} up, expected 6")
         if rest.confidence < self.min_confidence:
-            faults.append("confidence too low: clean the lens, check the lighting")
+            faults.append("the confidence is too low; clean the lens, check the lighting")
         if abs(rest.tilt_deg) > MAX_TILT_DEG:
-            faults.append("tilted: is the camera level with the felt?")
+            faults.append("the tilt is too large; is the camera level with the felt?")
         message = (
             f"{rest.up or 'no face'} up at {rest.x:.0f}, {rest.y:.0f} mm, confidence {rest.confidence:.2f}"
             f" (limit {self.min_confidence:g}), tilt {rest.tilt_deg:.1f} deg (limit {MAX_TILT_DEG:g})"
@@ -418,7 +418,7 @@ class RollBoth:
         seen = len(self.times_us)
         faults = [] if seen > 1 else ["only one die was tracked, expected both"]
         if rate < limit:
-            faults.append("too slow: check the exposure time and the load on the camera's USB bus")
+            faults.append("the rate is too low; check the exposure time and the load on the camera's USB bus")
         message = f"{seen} dice at {rate:.0f} frames/s (limit {limit:.0f})"
         found = [finding("die_at", message, *faults, dice=seen, frames_per_s=round(rate, 1))]
         if self.releases:

@@ -146,7 +146,7 @@ def beam_angles(spins: Sequence[Spin], beams: int) -> dict[int, Beam]:
     if silent:
         raise UnfitError(
             f"found no pulses from {'beam' if len(silent) == 1 else 'beams'} {', '.join(silent)}, expected"
-            " pulses from every beam: clean and check the silent ones (`tablectl test` shows more)"
+            " pulses from every beam; clean and check the silent beams (`tablectl test` shows more)"
         )
     anchor = max(seen, key=lambda beam: sum(len(_windows(spin.pulses.get(beam, []))) for spin in spins))
     from_anchor = _angles_from_anchor(spins, anchor)
@@ -157,7 +157,7 @@ def beam_angles(spins: Sequence[Spin], beams: int) -> dict[int, Beam]:
         found = from_anchor.get(beam, [])
         if len(found) < MIN_PASSES:
             raise UnfitError(
-                f"found {len(found)} usable passes of beam {beam}, expected at least {MIN_PASSES}: spin the"
+                f"found {len(found)} usable passes of beam {beam}, expected at least {MIN_PASSES}; spin the"
                 " ball again, harder and against the rotor"
             )
         middle = _middle_deg(found)
@@ -165,7 +165,7 @@ def beam_angles(spins: Sequence[Spin], beams: int) -> dict[int, Beam]:
         if spread > SPREAD_LIMIT_DEG:
             raise UnfitError(
                 f"the passes of beam {beam} scatter by {spread:.1f} deg, expected at most"
-                f" {SPREAD_LIMIT_DEG:g}: the ball did not slow down smoothly, or the wheel is not level"
+                f" {SPREAD_LIMIT_DEG:g}; the ball did not slow down smoothly, or the wheel is not level"
             )
         angles[beam] = Beam(middle, spread, len(found))
     zero = angles[0].angle_deg
@@ -187,7 +187,7 @@ def _angles_from_anchor(spins: Sequence[Spin], anchor: int) -> dict[int, list[fl
             found.setdefault(beam, []).extend(sense * 360.0 * turn % 360.0 for turn in turns)
     if not rotor_seen:
         raise UnfitError(
-            "found no pulse of the rotor's index, which shows the direction of the rotor and so of the ball:"
+            "found no pulse of the rotor's index, which shows the directions of the rotor and the ball;"
             " turn the rotor, then spin the ball against it"
         )
     return found
@@ -248,14 +248,14 @@ def index_angle(readings: Sequence[AnyReading], wheel: Wheel, number: str) -> tu
     if len(found) < MIN_READS:
         raise UnfitError(
             f"found {len(found)} pocket readings while the rotor turned steadily, expected at least"
-            f" {MIN_READS}: put the ball in pocket {number}, and turn the rotor slowly, eight turns or more"
+            f" {MIN_READS}; put the ball in pocket {number}, and turn the rotor slowly, eight turns or more"
         )
     middle = _middle_deg(found)
     worst = max(abs(angle_difference_deg(angle, middle)) for angle in found)
     if worst > pocket_deg / 2:
         raise UnfitError(
             f"found a pocket reading {worst:.1f} deg from the others, expected all within half a pocket"
-            f" ({pocket_deg / 2:.1f} deg): did the ball stay in its pocket?"
+            f" ({pocket_deg / 2:.1f} deg); did the ball stay in its pocket?"
         )
     return middle, _spread_deg(found, middle), len(found)
 

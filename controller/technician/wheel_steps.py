@@ -110,7 +110,7 @@ def _beam(beam: int, passes: int, doubled: int, laps: int) -> SensorFinding:
         return not_seen(sensor, f"a pulse in each of {laps} laps; clean the beam, check its cable")
     missed = max(0, laps - passes)
     message = f"{passes} passes in {laps} laps, {missed} missed, {doubled} doubled (limit 1 in 10)"
-    faults = [f"found {laps} laps, expected at least {MIN_LAPS}: spin harder"] if laps < MIN_LAPS else []
+    faults = [f"found {laps} laps, expected at least {MIN_LAPS}; spin harder"] if laps < MIN_LAPS else []
     if missed > max(1, laps // 10) or doubled > max(1, laps // 10):
         faults.append("clean the beam and check its alignment")
     return finding(sensor, message, *faults, passes=passes, laps=laps, missed=missed, doubled=doubled)
@@ -146,12 +146,12 @@ class TurnRotor:
         faults = (
             []
             if len(directions) == 1
-            else ["found both directions: check the sensor's wiring, and how its two edges are set"]
+            else ["found both directions; check the sensor's wiring, and how its two edges are set"]
         )
         if len(self.passes) < MIN_INDEX_PASSES:
             faults.append(f"expected {MIN_INDEX_PASSES} passes")
         if max(gaps) > _GAP * median(gaps):
-            faults.append("a pass was missed: check the sensor's distance from the mark")
+            faults.append("a pass was missed; check the sensor's distance from the mark")
         message = f"{len(self.passes)} passes, {' and '.join(directions)}, {rpm:.1f} rpm"
         return [
             finding(

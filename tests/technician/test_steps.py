@@ -129,8 +129,8 @@ def lies(up: int | None, confidence: float, tilt_deg: float) -> DieRest:
     [
         (5, 0.9, 0.0, "found 5 up, expected 6"),
         (None, 0.9, 0.0, "found no face up"),
-        (6, 0.5, 0.0, "confidence too low"),
-        (6, 0.9, 25.0, "tilted"),
+        (6, 0.5, 0.0, "the confidence is too low"),
+        (6, 0.9, 25.0, "the tilt is too large"),
     ],
 )
 def test_a_misread_die_fails_the_test(up: int | None, confidence: float, tilt_deg: float, says: str) -> None:
