@@ -56,7 +56,7 @@ from drivers.framing import LineSplitter
 BACKLOG = 256
 """The length of the listen queue; when it is full, a client's `connect` waits or fails."""
 ACCEPT_POLL_S = 0.5
-"""The timeout of `accept`; the accepting thread increments its count of turns at least this often."""
+"""The timeout of `accept`, and therefore the longest interval without progress for the watchdog."""
 _TOO_MANY_A_SECOND = "this user opens connections too quickly; send all requests over one connection"
 SEND_TIMEOUT_S = 2.0
 """A client that does not read a line within this time is disconnected."""
@@ -85,7 +85,7 @@ class Control:
         self._requests = Requests(daemon)
         self._tests = GuidedTests(daemon)
         self.turns = 0
-        """Incremented in each turn of the accepting thread, for the watchdog."""
+        """Incremented in each iteration of the accepting thread, for the watchdog."""
         for group in groups:
             if group is not None:
                 group_id(group)
@@ -345,7 +345,6 @@ class LineReader:
     """A reader that splits one client's bytes into lines, with a time limit for each line."""
 
     def __init__(self, now_us: int, limit: int) -> None:
-        """Accept lines of at most `limit` bytes."""
         self.waits_for = "the first request"
         """The name, in the refusal, of the data that did not arrive in time."""
         self._lines = LineSplitter(limit)

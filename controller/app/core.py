@@ -66,7 +66,7 @@ def awaited_line(awaited: Awaited | None) -> bytes:
 
 
 class Core:
-    """The owner of the engine from start to stop."""
+    """The thread that owns the engine."""
 
     def __init__(
         self,
@@ -96,7 +96,7 @@ class Core:
 
         - `failed`: the core stopped because of a bug;
         - `lit`: a lamp changed;
-        - `betting`: called in every turn with the betting state and the table's time;
+        - `betting`: called in each iteration with the betting state and the table's time;
         - `betting_due_us`: returns the time of the next statement about betting, given the maximum lateness
           in us; None if no statement is due;
         - `awaiting`: a different attempt awaits a ruling, or none does; not called in test mode;
@@ -108,7 +108,7 @@ class Core:
         self.devices = Devices(setup, faults, causes)
         self.lamps = Lamps(hub, lit)
         self.turns = 0
-        """Incremented in each turn of the thread, for the watchdog."""
+        """Incremented in each iteration of the thread, for the watchdog."""
         self.why_locked: Callable[[], str | None] = lambda: None
         """Returns the reason why the table can't be unlocked now, or None."""
         self._setup = setup
@@ -566,7 +566,6 @@ class Core:
             self._segment = self._recordings.next(self._state, self._first, self._segment)
 
     def _is_idle(self, now_us: int) -> bool:
-        """Return whether the table is quiet, so that a new recording may start."""
         busy = self._attempt_open or self._bets_closed or self._testing or self._lock_requested
         quiet = (
             now_us - self._last_activity_us > self._recordings.rotation.quiet_us

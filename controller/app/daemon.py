@@ -64,7 +64,6 @@ _NAMES_OF_PARTS = {
     "table": "the table's file",
 }
 DUTY_INTERVAL_S = 0.5
-"""The interval between runs of the daemon's duties."""
 REOPEN_S = 5.0
 """The interval between attempts to open the journal."""
 STEP_US = 60_000_000
@@ -329,7 +328,6 @@ class Daemon:
 
     @property
     def _is_idle(self) -> bool:
-        """Whether the core has no reading to process and no attempt is in progress."""
         return self.live is None or not (self.inlet.waiting or self.live.core.view.in_flight)
 
     # --- parts ---

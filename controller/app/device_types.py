@@ -131,7 +131,6 @@ def load_with_hardware(name: str) -> TableSettings:
 
 
 Pairs = Sequence[tuple[AnyDevice, AnyPort]]
-"""Devices, each with its port."""
 
 
 def hardware_of(

@@ -231,14 +231,12 @@ class _Pressed(NamedTuple):
     times: int
     last_us: int
     duty: str
-    """The duty under which this button's fault is reported."""
 
 
 class Buttons:
     """A detector of stuck buttons on a table's consoles; not thread-safe."""
 
     def __init__(self, faults: ActiveFaults) -> None:
-        """Report stuck buttons to `faults`."""
         self._faults = faults
         self._pressed: dict[bytes, _Pressed] = {}
         """The buttons by encoded input without its times, so that each seat has a separate entry."""

@@ -161,8 +161,8 @@ _OWN_FAULTS: Mapping[str, FaultKind] = {
     "identity_changed": FaultKind(
         "the program, rule set, pay table or configuration differs from the last approved one",
         "an update, or a changed file",
-        "if the change was intended, run `tablectl approve identity`; otherwise find its author before play"
-        " continues",
+        "if the change was intended, run `tablectl approve identity`; otherwise find out who made it before"
+        " play continues",
         _APPROVED,
     ),
     "release_unverified": FaultKind(
@@ -218,7 +218,6 @@ CATALOGUE: Mapping[str, FaultKind] = {
     },
     **{code: FaultKind(*kind) for code, kind in PUBLISH_FAULTS.items()},
 }
-"""Every fault by its code."""
 
 
 class Fault(NamedTuple):

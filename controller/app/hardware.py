@@ -311,7 +311,6 @@ class Hardware:
                 self._before[reading.dev, reading.name] = reading
 
     def _may_send(self, reading: AnyReading) -> bool:
-        """Return whether the device is set up for this kind of reading."""
         if isinstance(reading, DeviceUp | DeviceDown | DeviceFault | Switch | ForeignObject):
             return True  # An open lid or an object in the wheel must stop play, for any reporting device.
         kind, its = kind_of(reading), self._reads.get(reading.dev, ())

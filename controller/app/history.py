@@ -1,7 +1,7 @@
 """The history that screens show: the board, the last results for the staff, and counts.
 
 A screen's first request reads the history from the journal, and later requests update it. A table without
-screens does not read the journal for it.
+screens does not read the history.
 """
 
 from collections import Counter, deque

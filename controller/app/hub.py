@@ -65,7 +65,6 @@ class Hub:
     """A hub that passes each line to every watcher of the line's topic."""
 
     def __init__(self, backlog: int = BACKLOG) -> None:
-        """Queue at most `backlog` lines for each watcher."""
         self._backlog = backlog
         self._watchers: tuple[Watcher, ...] = ()
 
@@ -153,7 +152,7 @@ class Lamps:
         self._lit = lit
 
     def set(self, name: str, shows: str) -> None:
-        """Set a lamp, unless it already shows this."""
+        """Set a lamp, unless it already shows this state."""
         if self.shown.get(name) != shows:
             self.shown[name] = shows
             self._lit(name, shows)

@@ -99,7 +99,6 @@ def _message(approved: Approved) -> bytes:
 
 
 def _program() -> str:
-    """Return the digest of all modules' names and contents."""
     digest = sha256()
     for package in (controller, drivers):
         root = Path(package.__path__[0])

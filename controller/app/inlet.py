@@ -218,7 +218,6 @@ class Answers:
     """The inputs that await an answer. Only `enter` may be called from a thread other than the core's."""
 
     def __init__(self, inlet: Inlet) -> None:
-        """Queue inputs in this inlet."""
         self._inlet = inlet
         self._waiting: dict[int, tuple[Reading, PendingInput]] = {}
         self._decided: list[PendingInput] = []

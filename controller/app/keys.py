@@ -53,9 +53,9 @@ class KeyFault(Exception):
 class KeyStep(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One step of a key's history: the replacement of the key `old` by `new`, or the revocation of `old`.
 
-    `old` and `new` are public keys in hex. A node's key has no public key; the first 32 digits of its SHA-256
-    replace it. `signature` is the old key's signature over the step, and `proof` is the new key's signature
-    over the old key. A node's step has neither. A step with `lost` has no `signature`.
+    `old` and `new` are public keys in hex, or for a node's key the first 32 digits of its SHA-256.
+    `signature` is the old key's signature over the step, and `proof` is the new key's signature over the old
+    key. A node's step has neither. A step with `lost` has no `signature`.
     """
 
     kind: str
@@ -299,7 +299,6 @@ def _new_key(kind: Kind) -> bytes:
 
 
 def _signing_key(kind: Kind, path: Path) -> Key | None:
-    """Return the key that signs a step, or None for a node's key."""
     public_of(kind, path)
     return None if kind == "node" else load_key(path, kind)
 

@@ -192,7 +192,6 @@ HistoryRequest = (
 )
 """Requests answered from the journal, the recordings or the log, in one or more lines."""
 TestRequest = TestPrompt | OutputTest | TestResult
-"""Requests accepted during a guided test."""
 AnyRequest = (
     StatusRequest
     | TableRequest

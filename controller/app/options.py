@@ -28,7 +28,6 @@ SOCKET = "/run/table/control.sock"
 JOURNAL = "/var/lib/table"
 """The default folder of the journal, which is the unit's StateDirectory."""
 JOURNAL_FILE = "journal.db"
-"""The name of the journal's file in its folder."""
 HEAD_FILE = "journal.head"
 """The name of the head file, in the journal's folder or a separate one."""
 RECORDINGS = "recordings"
@@ -86,7 +85,6 @@ class Options:
     """Maximum size of all recordings together, in bytes."""
     rotation: Rotation = field(default_factory=Rotation)
     capacity: int = CAPACITY
-    """Maximum number of readings that wait for the core."""
 
     @property
     def place(self) -> JournalLocation:
@@ -119,7 +117,6 @@ MAX_SOCKET_PATH = 107
 _UNSTORED = frozenset({"bpf", "cgroup", "cgroup2", "configfs", "debugfs", "devpts", "mqueue"}) | frozenset(
     {"proc", "pstore", "securityfs", "sysfs", "tracefs"}
 )
-"""The kernel's virtual file systems, which store no files."""
 _FOLDER = "an existing, writable folder"
 
 

@@ -46,7 +46,6 @@ INPUT_NEEDS: Mapping[str, str] = {"lock": "lock", "unlock": "unlock", "test_mode
 APPROVERS = frozenset({"supervisor", "manager"})
 """The roles that may approve a changed identity, a device or the clock at a screen."""
 ROLES = ("boxperson", "dealer", "stickperson", "supervisor", "manager", "technician", *sorted(PLAYER_ROLES))
-"""The roles in which inputs can be entered."""
 
 
 class Groups(NamedTuple):
@@ -136,7 +135,6 @@ Kind = Literal["root", "staff", "settlement", "technician", "others"]
 RESERVED_SLOTS: Mapping[Kind, int] = {"root": 4, "staff": 6, "settlement": 2, "technician": 4, "others": 0}
 """Connections reserved for each kind of client; `root` includes the controller's user."""
 SHARED_SLOTS = 8
-"""Connections shared by all kinds of clients."""
 SLOTS = sum(RESERVED_SLOTS.values()) + SHARED_SLOTS
 
 
@@ -246,7 +244,7 @@ class Rate(NamedTuple):
 
 
 LINES_PER_CONNECTION = Rate(burst=200, per_s=200)
-"""Lines of one connection; a screen sends a few a second, an engine that drains the outbox about 100."""
+"""Lines of one connection; a screen sends a few per second, an engine that drains the outbox about 100."""
 LINES_PER_USER = Rate(burst=800, per_s=400)
 """Lines of all connections of one Unix user, such as a web server with many screens."""
 LINE_BYTES = 512
@@ -263,7 +261,6 @@ class Bucket:
     """A token bucket that may be overdrawn; all times are from the caller's clock."""
 
     def __init__(self, rate: Rate, now_us: int) -> None:
-        """Start with a full bucket."""
         self._rate = rate
         self._tokens = rate.burst
         self._last_us = now_us

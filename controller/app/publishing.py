@@ -197,7 +197,7 @@ class Publishing:
         - `played`: the positions with Play, in a round of bets;
         - `query_late`: a wager made with the dice out; returns False if the wager can't be confirmed;
         - `query_play`: a request for Play at some positions; returns False if it will not be answered;
-        - `wake`: a query about bets needs a turn of the core.
+        - `wake`: a query about bets requires an iteration of the core.
         """
         path = journal.place.journal
         next_seq = journal.recovered.first.seq

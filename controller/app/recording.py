@@ -27,11 +27,11 @@ from controller.replay.log import Header, LogWriter
 
 ENDING = ".jsonl.gz"
 _BATCH_S = 0.25
-"""The interval between writes; a crash of the process loses at most this much."""
+"""The interval between writes; a crash of the process loses at most one interval's readings."""
 _IDLE_S = 1.0
 """Maximum wait for a reading if no data must be written or synchronized."""
 _SYNC_S = 2.0
-"""The interval between synchronizations to the disk; a power cut loses at most this much."""
+"""The interval between synchronizations to the disk; a power cut loses at most one interval's readings."""
 MAX_UNWRITTEN = 8 * 1024 * 1024
 """Maximum number of compressed bytes kept while the disk refuses writes."""
 
@@ -75,7 +75,7 @@ class Recorder:
         """Set at the end of a recording or of the recorder, to end the wait for more readings."""
         self._thread = Thread(target=self._work, name="recorder", daemon=True)
         self.turns = 0
-        """Incremented in each turn of the thread, for the watchdog."""
+        """Incremented in each iteration of the thread, for the watchdog."""
 
     def start(self) -> None:
         """Start the thread."""
@@ -260,7 +260,6 @@ class Segment:
         self.last_us = 0
         """The latest time of the recorded readings."""
         self.began_us: int | None = None
-        """The arrival of the first reading."""
         self._recorder = recorder
         header = Header(
             version=1,

@@ -94,7 +94,6 @@ class Requests:
     """The handler of the requests sent to one controller; thread-safe."""
 
     def __init__(self, daemon: Daemon) -> None:
-        """Handle requests to this daemon."""
         self._daemon = daemon
         self._tally = RefusalTally()
         self._verifier = Verifier(daemon.options.sign_in_key, _since_boot_us)
@@ -217,7 +216,6 @@ class Requests:
         return self._if_may(peer.signed_in_as(claims.role), "approve", signed, approve)
 
     def _claims(self, token: str, peer: Peer, action: str) -> Claims | bytes:
-        """Return the claims of a token, or the refusal of this action."""
         if not peer.may("act for a screen"):
             return self.forbidden(peer, "act for a screen")
         try:

@@ -123,7 +123,6 @@ class SelfTest:
         return Check(name="devices", ok=not missing, says=message)
 
     def _check_switches(self, now_us: int) -> Check:
-        """Check whether every locking switch has been reported and is closed."""
         opened = self._devices.open_switches
         if opened:
             return Check(name="switches", ok=False, says=f"open: {', '.join(opened)}")
@@ -160,7 +159,6 @@ OUTLIVES_RESTARTS = frozenset({"clock_stepped", "device_component", TEST_FAILED}
 LOOK_BACK = 5000
 """Maximum number of rows searched for the lock's cause; an older lock counts as a person's."""
 STOP_S = 5.0
-"""Maximum time for a thread to stop."""
 _encode = msgspec.json.Encoder().encode
 
 
@@ -384,7 +382,6 @@ class RunningTable:
             )
 
     def _lasting_faults(self) -> Iterator[Fault]:
-        """Yield the faults in `OUTLIVES_RESTARTS` that were active when the table stopped."""
         for fault in self.journal.recovered.faults:
             if fault.code in OUTLIVES_RESTARTS:
                 yield Fault(fault.code, fault.where, fault.found)

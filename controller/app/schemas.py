@@ -90,7 +90,6 @@ def _attribute_docstrings(cls: type) -> Iterator[tuple[str, str]]:
 
 
 def _with_games(rules: JsonSchemaValue) -> JsonSchemaValue:
-    """Allow only the games in the registry."""
     described = rules["properties"]["game"]["description"]
     game = {"description": described, "enum": list(GAMES), "type": "string"}
     return {**rules, "properties": {**rules["properties"], "game": game}}

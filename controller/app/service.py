@@ -86,7 +86,6 @@ class Watchdog:
     """A monitor of the progress of threads."""
 
     def __init__(self, faults: ActiveFaults) -> None:
-        """Report stuck threads to `faults`."""
         self._faults = faults
         self._watched: dict[str, Callable[[], int]] = {}
         self._fed: Mapping[str, int] = {}

@@ -33,7 +33,6 @@ _TIMELESS_FIGURES = frozenset(
 _SECOND_US = 1_000_000
 Calibration = Literal["camera", "walls", "wheel"]
 _CALIBRATIONS: Mapping[str, Calibration] = {"wall_impact": "walls", "ball_beam": "wheel"}
-"""The calibrations by kind of reading."""
 
 
 def build_status(daemon: Daemon) -> dict[str, object]:
@@ -112,7 +111,7 @@ def _process() -> dict[str, object]:
 
 
 def describe_lock(view: View) -> dict[str, object] | None:
-    """Return the lock's author, cause and remedy; None if the table is not locked."""
+    """Return who or what locked the table, the cause and the remedy; None if the table is unlocked."""
     if view.state.lock != "locked":
         return None
     lock = view.locked_by
@@ -190,7 +189,6 @@ def _timeless(figures: Mapping[str, object]) -> dict[str, object]:
 
 
 def _remedy(kind: str, code: str) -> str:
-    """Return the remedy for a device's last fault; empty if unknown."""
     causes = device_type(kind).causes if kind in DEVICE_MODULES else DEVICE_FAULTS
     return causes[code].do if code in causes else ""
 
@@ -206,14 +204,12 @@ def _first_code(daemon: Daemon) -> str:
 
 
 def _felt_of(table: DiceTable | None) -> dict[str, float] | None:
-    """Return the size of the felt, for a screen's drawing; None at a table without dice."""
     return None if table is None else {"length_mm": table.length_mm, "width_mm": table.width_mm}
 
 
 STAFF = tuple(role for role in ROLES if role not in PLAYER_ROLES)
 """The roles that can sign in at a staff screen."""
 _NOT_SHOWN = ("call", "learned", "standing")
-"""Parts of the state that staff screens do not receive."""
 
 
 def build_floor(daemon: Daemon) -> dict[str, object]:
@@ -250,7 +246,6 @@ def build_board(live: RunningTable) -> dict[str, object]:
 
 
 def _approval_of(fault: Fault) -> str | None:
-    """Return the approval that clears this fault; None if there is none."""
     return next((what for what, codes in APPROVES.items() if fault.code in codes), None)
 
 
@@ -285,7 +280,6 @@ def _of_view(live: RunningTable, view: View, rules: RuleSet, approvals: tuple[st
 
 
 def _allowed_to(role: str, allowed: tuple[str, ...], rules: RuleSet) -> tuple[str, ...]:
-    """Return the allowed inputs that this role may enter."""
     return tuple(name for name in allowed if _may_enter(role, name.partition(" ")[0], rules))
 
 

@@ -28,7 +28,6 @@ from controller.settings.places import config_file
 from drivers.framing import LineSplitter
 
 POLL_S = 0.05
-"""The interval between polls for the client's requests."""
 BEGIN_TIMEOUT_US = 10_000_000
 """Maximum time to enter test mode, which waits until earlier readings are judged."""
 LOCK_TIMEOUT_S = 1.0
@@ -49,7 +48,6 @@ class GuidedTests:
     """The guided tests of one table, for one client at a time."""
 
     def __init__(self, daemon: Daemon) -> None:
-        """Run guided tests of this daemon's table."""
         self._daemon = daemon
         self._one = Lock()
         self._ending = False

@@ -26,7 +26,6 @@ class View(NamedTuple):
     halted: bool
     pending: tuple[InFlight, ...]
     allowed: tuple[str, ...]
-    """The inputs allowed now."""
     acted: Mapping[str, str]
     """The positions of the current deal that have acted, each with `play` or `fold`."""
     awaited: Awaited | None

@@ -100,14 +100,12 @@ class _Doubtful(msgspec.Struct, frozen=True, gc=False):
     now: int
     """The time, in us, to which the reading would advance the buffer."""
     has_arrival: bool
-    """Whether the reading's arrival time is recorded."""
 
 
 class ReorderBuffer:
     """A buffer that holds readings until the watermark has passed their times."""
 
     def __init__(self, max_lateness_ms: float) -> None:
-        """Create a buffer that waits this long for delayed readings."""
         self._lateness_us = round(max_lateness_ms * 1000)
         self._waiting: list[_Waiting] = []
         self._arrivals = 0
@@ -178,7 +176,6 @@ class ReorderBuffer:
         return self._handle_doubtful(reading, now, has_arrival=True)
 
     def _handle_doubtful(self, reading: AnyReading, now: int, *, has_arrival: bool) -> int:
-        """Handle a doubtful reading, or a reading that follows a doubtful one."""
         doubtful = self._doubtful
         if doubtful is not None:
             if (

@@ -186,7 +186,6 @@ class CutOffAttempts:
     """The attempts that the end of the last session cut off; if nobody rules on them, they lapse."""
 
     def __init__(self, pending: tuple[InFlight, ...], setup: Setup) -> None:
-        """Start with these attempts pending."""
         self._setup = setup
         self._causes = causes_of(setup.ruleset)
         self.pending = pending

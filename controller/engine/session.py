@@ -253,7 +253,6 @@ class Session:
         return msgspec.structs.replace(First(seq=self._agenda.next_seq), **self._game.next_numbers())
 
     def _report_losses(self) -> None:
-        """Report the rejected readings and the clock steps found by the reorder buffer."""
         order = self._order
         while order.set_aside:
             self._set_aside(*order.set_aside.pop(0))
@@ -403,7 +402,6 @@ class Session:
             self._on_input(entered, refused, "")
 
     def _try_to_execute(self, entered: Input) -> InputRefused | None:
-        """Execute an input, or return its refusal."""
         if self._mode.testing and entered.name != "test_mode":
             return InputRefused("testing")
         self._agenda.answer = ""

@@ -3,9 +3,9 @@
 A file is an uncompressed ZIP archive, named after its SHA-256. A separate thread writes the files, because
 the camera must not wait for the disk. A file in the folder is always complete.
 
-Because pictures show people's hands, old files are deleted automatically. The folder records each deletion
-with the reason and its author: a person, or `retention` for an automatic deletion. The journal keeps the
-digest, and `tablectl explain` reports the deletion.
+Because pictures show people's hands, old files are deleted automatically. Each deletion is recorded with the
+reason and the name of the person, or `retention` for an automatic deletion. The journal keeps the digest, and
+`tablectl explain` reports the deletion.
 """
 
 import hashlib
@@ -84,7 +84,6 @@ class Writer:
     """The writer of one file in memory."""
 
     def __init__(self) -> None:
-        """Create an empty file."""
         self._bytes = _HashedStream()
         self._archive = zipfile.ZipFile(self._bytes, "w", zipfile.ZIP_STORED)
 
@@ -176,7 +175,7 @@ class StoredFile(NamedTuple):
 
 
 class Deleted(msgspec.Struct, frozen=True, kw_only=True):
-    """The record of a deletion: its time, author and reason."""
+    """The record of a deletion: the time, the person or `retention`, and the reason."""
 
     sha256: str
     wall_s: float
@@ -185,7 +184,7 @@ class Deleted(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Hold(msgspec.Struct, frozen=True, kw_only=True):
-    """A hold on a file, or its release if `held` is False, with the author and reason."""
+    """A hold on a file, or the release of a hold if `held` is False, with the person and the reason."""
 
     sha256: str
     wall_s: float
@@ -195,7 +194,7 @@ class Hold(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class HeldError(Exception):
-    """A file that may not be deleted; the message has the author and reason of the hold."""
+    """A file that may not be deleted; the message names the person who placed the hold, and the reason."""
 
 
 _decode_deleted = msgspec.json.Decoder(Deleted).decode
@@ -269,7 +268,7 @@ class Folder:
         return deleted
 
     def delete(self, sha256: str, now_s: float, *, by: str, why: str) -> bool:
-        """Delete a file, and record the author and reason; return False if the file does not exist.
+        """Delete a file, and record the person and the reason; return False if the file does not exist.
 
         Raises OSError, and HeldError if the file is held.
         """

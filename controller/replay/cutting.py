@@ -1,4 +1,4 @@
-"""Extraction of pieces from recordings; each piece has the same outcomes alone as within the recording."""
+"""Extraction of pieces from recordings; a piece replays with the same outcomes as in the whole recording."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field

@@ -60,15 +60,15 @@ def describe_read_error(error: zlib.error | OSError) -> str:
 
 
 class Source:
-    """An iterable over a file's uncompressed bytes in blocks, which then sets `cut` if the file was cut off.
+    """An iterable over a file's uncompressed bytes, in blocks.
 
-    Iteration raises zlib.error if a gzip stream is damaged, OSError if the file can't be read.
+    After the last block, `cut` tells whether the file was cut off. Iteration raises zlib.error if a gzip
+    stream is damaged, OSError if the file can't be read.
     """
 
     def __init__(self, stream: BinaryIO) -> None:
         self.cut = False
         self.is_gzip = False
-        """Whether the file is gzip; set with the first block."""
         self._stream = stream
         self._held_nuls = 0
 

@@ -25,7 +25,6 @@ DOCUMENTS: Mapping[str, str] = {
 ID = re.compile(
     r"(?:(?:C34|CV1)-[A-Z0-9]+(?:-[0-9]+[a-z]*)?|[RTH]-[A-Z]+-[0-9]+[a-z]*|!(?:X|34|V1|R|T|H)-[0-9]+)\b"
 )
-"""The pattern of a cited rule's id."""
 
 
 class Rule(NamedTuple):

@@ -34,7 +34,7 @@ ACCEPT_RETRY_S = 0.2
 BACKLOG = 128
 """The length of the kernel's queue of connections to accept."""
 MAX_UNREAD_BYTES = 65_536
-"""The number of bytes that the client has not read at which writing pauses."""
+"""The number of unread bytes at which writing to a client pauses."""
 
 
 class _Connection(Protocol):
@@ -53,7 +53,6 @@ class Slots:
     """The slots of open connections, in order of arrival."""
 
     def __init__(self, max_open: int) -> None:
-        """Create this many slots."""
         self._max_open = max_open
         self._connections: dict[_Connection, None] = {}
         self.counts: Counter[str] = Counter()
@@ -79,7 +78,6 @@ class Slots:
         self._connections.pop(connection, None)
 
     def __len__(self) -> int:
-        """Return the number of open connections."""
         return len(self._connections)
 
 
@@ -104,7 +102,6 @@ class LimitedConnection(H11Protocol):
     def __init__(
         self, slots: Slots, limits: Limits, **of_uvicorn: Any
     ) -> None:  # Any: the library's own arguments
-        """Create a connection that takes one of these slots."""
         super().__init__(**of_uvicorn)
         self.trusted = False
         """Whether a request had a valid token."""

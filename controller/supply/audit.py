@@ -94,7 +94,7 @@ def read_advisories(path: Path) -> list[Advisory]:
 
 
 def affects(advisory: Advisory, name: str, version: str) -> bool | None:
-    """Return whether an advisory affects this release; None if the advisory does not list its releases."""
+    """Return whether an advisory affects this release; None if it does not list the affected releases."""
     affected = [
         _affects(one, version)
         for one in advisory.affected or ()
@@ -174,7 +174,6 @@ class Finding(NamedTuple):
     certain: bool
 
     def __str__(self) -> str:
-        """Return a description in one line."""
         about = self.advisory.summary or (self.advisory.details or "").partition("\n")[0] or "no summary"
         names = ", ".join((self.advisory.id, *(self.advisory.aliases or ())))
         may = "" if self.certain else "may be affected (the advisory does not list the affected releases): "
