@@ -1,8 +1,7 @@
-"""A cable may be plugged in at any byte: the end of a line is never taken for a line.
+"""Tests that the end of a line is never mistaken for a line, since a cable may be plugged in at any byte.
 
-Every device without a checksum on its lines receives every possible end of every line that it knows as the
-first bytes after its port opened, after it was plugged in again, and after bytes were lost. None of these may
-become a reading.
+Every device without a checksum on its lines receives every possible end of every valid line: after its port
+opened, after it was plugged in again, and after bytes were lost. None may become a reading.
 """
 
 import json
@@ -37,7 +36,7 @@ JEVOIS = JevoisSettings(
 
 
 class Heard(Protocol):
-    """The methods of a device that these tests use."""
+    """The methods of a device that the tests use."""
 
     def start(self, now_us: int) -> list[AnyReading]: ...
     def opened(self, now_us: int) -> list[AnyReading]: ...

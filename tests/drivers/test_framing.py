@@ -1,4 +1,4 @@
-"""Bytes are split into the same lines however they arrive, and noise does not cost any other line."""
+"""Tests of the line splitter with chunks of any size and with noise."""
 
 from itertools import pairwise
 

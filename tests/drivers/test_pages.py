@@ -1,4 +1,4 @@
-"""The technician's pages list every fault and every setting."""
+"""Tests that the technician's pages list every fault and every setting."""
 
 import dataclasses
 import re

@@ -1,4 +1,4 @@
-"""Device types are found by their names in a table's file."""
+"""Tests of the lookup of device types by name."""
 
 import dataclasses
 

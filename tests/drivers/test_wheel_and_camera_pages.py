@@ -1,4 +1,4 @@
-"""The pages of the wheel and the smart camera name every setting and every fault that these devices have."""
+"""Tests that the pages of the wheel and the smart camera list all settings and faults of these devices."""
 
 import re
 from dataclasses import fields

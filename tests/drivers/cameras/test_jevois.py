@@ -1,4 +1,4 @@
-"""A smart camera above a dice table: two dice are tracked, come to rest or are lost; nothing is guessed."""
+"""Tests of a smart camera above a dice table: two dice are tracked, come to rest or are lost."""
 
 from collections.abc import Iterable, Sequence
 
@@ -24,7 +24,7 @@ CALIBRATION = ((-900, -300, 0, 1100), (900, -300, 3600, 1100), (900, 300, 3600, 
 SETTINGS = JevoisSettings(port="/dev/table-cam", faces=FACES, calibration=CALIBRATION)
 
 Seen = tuple[float, float, str]
-"""A die in one frame: its position on the table (mm), and its category with the score."""
+"""A die in one frame: the position on the table (mm), and the category with the score."""
 
 
 def line(seen: Seen) -> str:

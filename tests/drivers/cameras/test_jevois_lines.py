@@ -1,4 +1,4 @@
-"""The messages of a JeVois camera: both styles, all stamps and line ends, and known firmware errors."""
+"""Tests of the JeVois decoder: both styles, all stamps and line ends, and known firmware errors."""
 
 from itertools import pairwise
 

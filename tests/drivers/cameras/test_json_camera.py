@@ -1,4 +1,4 @@
-"""A user's own script: only exactly valid lines become readings, and faults are reported."""
+"""Tests of a user's script: only valid lines become readings, and faults are reported."""
 
 import json
 from random import Random
@@ -226,14 +226,14 @@ def test_any_bytes_raise_nothing_and_make_no_reading(pieces: list[bytes]) -> Non
     assert all(isinstance(reading, DeviceDown | DeviceUp) for reading in told)
 
 
-# --- lines held back by a cable, without a clock of their own ---
+# --- lines without timestamps, delayed by a cable ---
 
 RELEASED = b'{"kind":"die_released","die":1,"x":1,"y":2}\n'
 ALIVE_LINE = b'{"kind":"alive"}\n'
 
 
 def released_us(alive_ms: int | None, *lines: tuple[int, bytes]) -> list[int]:
-    """Return the times of the releases among these lines, which arrive at these milliseconds."""
+    """Return the times of the releases in these lines, each given with its arrival in milliseconds."""
     camera = JsonCamera("cam", JsonCameraSettings(port="unix:/x", alive_ms=alive_ms), bytes)
     camera.opened(0)
     readings = [one for at_ms, line in lines for one in camera.receive(at_ms * 1000, line)]
@@ -241,7 +241,7 @@ def released_us(alive_ms: int | None, *lines: tuple[int, bytes]) -> list[int]:
 
 
 def test_C34_MK_1a_a_release_after_a_silence_is_dated_as_of_the_last_line_before_it() -> None:
-    """People at the table saw the dice leave the hand while the cable stalled and bets were open."""
+    """Players saw the release while the cable was stalled and bets were open."""
     steady = [(at, ALIVE_LINE) for at in range(0, 1000, 50)]
     assert released_us(50, *steady, (1400, ALIVE_LINE), (1401, RELEASED)) == [950_000]
     assert released_us(50, *steady, (1400, RELEASED), (1402, RELEASED)) == [950_000, 950_000]

@@ -1,4 +1,4 @@
-"""Lines of JSON objects: whatever the bytes are, each line becomes an object or a reported bad line."""
+"""Tests of the JSON line decoder: each line of arbitrary bytes becomes an object or a reported bad line."""
 
 import json
 from itertools import pairwise

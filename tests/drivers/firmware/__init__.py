@@ -1,1 +1,1 @@
-"""The boards' firmware, under CPython and MicroPython."""
+"""Tests of the boards' firmware, under CPython and MicroPython."""

@@ -1,4 +1,4 @@
-"""A board's own files in a process at one end of a cable, and the table's real device at the other end."""
+"""Runs a board's files in a process at one end of a cable, with the table's device at the other end."""
 
 import json
 import os
@@ -28,11 +28,11 @@ T = TypeVar("T")
 FILES = Path(drivers.__file__).parent
 HOSTED = Path(__file__).parent / "hosted.py"
 MICROPYTHON = os.environ.get("MICROPYTHON") or shutil.which("micropython")
-"""The path of MicroPython's unix port: the environment's `MICROPYTHON`, or Debian's package `micropython`."""
+"""Path of MicroPython's unix port, from the environment variable `MICROPYTHON` or the search path."""
 
 
 def install(root: Path, settings: Mapping[str, object]) -> None:
-    """Install a board's files and its settings at its root."""
+    """Install a board's files and settings below a root folder."""
     shutil.copytree(
         FILES / "firmware", root / "drivers/firmware", ignore=shutil.ignore_patterns("__pycache__")
     )
@@ -41,7 +41,7 @@ def install(root: Path, settings: Mapping[str, object]) -> None:
 
 
 class HostedBoard:
-    """One board's process at the end of a cable."""
+    """A board's process at the end of a cable."""
 
     def __init__(
         self,
@@ -67,7 +67,7 @@ class HostedBoard:
 
     @property
     def firmware(self) -> str:
-        """Return the firmware that its hello must report."""
+        """The firmware id that the board's hello must report."""
         board = json.loads((self.root / "board.json").read_text())["board"]
         return format_firmware_id(board, VERSION, hash_files(str(self.root)))
 
@@ -78,7 +78,7 @@ class HostedBoard:
         self.board.stdin.flush()
 
     def drive(self, pin: int, level: int, *, after_us: int | None = None) -> None:
-        """Set a pin, now or this long after the board read the first line with a delay."""
+        """Set a pin, now or `after_us` after the board read the first line with a delay."""
         self.order(f"{pin} {level}{'' if after_us is None else f' {after_us}'}")
 
     def wait_for_output(self, line: str) -> None:
@@ -88,7 +88,7 @@ class HostedBoard:
             assert said, f"the board ended before it printed {line}"
 
     def close(self) -> None:
-        """End the board, and remove its cable."""
+        """End the board's process and remove the cable."""
         self.board.kill()
         self.board.communicate()
         with suppress(FileNotFoundError):
@@ -96,7 +96,7 @@ class HostedBoard:
 
 
 class Bench(HostedBoard):
-    """One board at one table."""
+    """A board at a table."""
 
     def __init__(
         self,
@@ -153,7 +153,7 @@ class Bench(HostedBoard):
         self.station.run_on(self.device.name, ask)
 
     def answer(self) -> CommandResult:
-        """Wait until the board has answered a command; return the first answer."""
+        """Wait for an answer of the board to a command, and return the first answer."""
         end, pause = time.monotonic() + PATIENCE_S, threading.Event()
         while not self.device.results:
             assert time.monotonic() < end, self.device.status()
@@ -161,13 +161,13 @@ class Bench(HostedBoard):
         return self.device.results[0]
 
     def leave(self) -> None:
-        """Stop the table; the board stays connected."""
+        """Stop the table. The board stays connected."""
         if not self.left:
             self.left = True
             assert self.station.stop()
 
     def close(self) -> None:
-        """End both."""
+        """Stop the table and the board."""
         self.leave()
         super().close()
 

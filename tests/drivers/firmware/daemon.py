@@ -1,4 +1,4 @@
-"""A daemon whose devices are boards on bad cables, with the settlement engine in the daemon's process."""
+"""Runs a daemon with boards on bad cables as its devices, and the settlement engine in its process."""
 
 import os
 import random
@@ -26,16 +26,15 @@ STAKE = 100
 TOKEN = "a secret of this test's own"
 NOISE = (b"\x00\xff\xfe", b"$wheel,$$$*~\n", b"\x03\x04>>>$", b"*FFFF\r\n")
 LATENESS_MS = 1500
-"""On a busy machine the boards send late, but their timestamps remain correct."""
+"""Longer than the default, because boards on a busy machine send readings late. Timestamps remain correct."""
 
 
 class BadCable(Cable):
-    """Carries bytes in ones, twos and 64s, with noise between sentences; corrupts one sentence in 20 until
-    `whole` is set.
+    """A cable that carries 1, 2 or 64 bytes at a time, with noise between sentences.
 
-    A corrupted sentence must be repeated within 60 ms, or the table rightly reports that one is missing: on a
-    busy machine a spin or throw would then go to review. So attempts are played over a cable without
-    corruption.
+    Until `whole` is set, the cable corrupts one sentence in 20. A corrupted sentence must be repeated within
+    60 ms, or the attempt goes to review. A busy machine may miss this limit, so attempts are played over a
+    cable without corruption.
     """
 
     def __init__(self, name: Path, seed: int) -> None:
@@ -72,7 +71,7 @@ class BadCable(Cable):
 
 @dataclass(frozen=True)
 class Fitted:
-    """A board at the table: its own settings, its clock, and its entry in the table's file."""
+    """A board at the table, with its settings, its clock, and its entry in the table's file."""
 
     settings: Mapping[str, object]
     reads: Sequence[str]
@@ -83,7 +82,7 @@ class Fitted:
 
 @dataclass
 class BoardTable(Table):
-    """The daemon with the boards as its devices, and no other readings."""
+    """A daemon whose only devices are the boards."""
 
     arguments: tuple[str, ...] = ("--no-self-test-devices",)
 
@@ -98,12 +97,12 @@ class BoardTable(Table):
 
 
 MAX_ATTEMPTS = 5
-"""If a busy machine delays a board's process, its readings arrive too late, and the attempt rightly goes to
-review. It is then played again, at a new table."""
+"""Maximum number of attempts, each at a new table. If a busy machine delays a board's process, the readings
+arrive too late and the attempt goes to review."""
 
 
 class Place:
-    """A table of boards, its daemon, and access to its money; `game` is a shipped table's name."""
+    """A table of boards with its daemon and accounts. `game` is the name of a shipped table."""
 
     def __init__(self, folder: Path, game: str, fitted: Sequence[Fitted]) -> None:
         self.game = game
@@ -153,7 +152,7 @@ class Place:
         return f"{before}\ndevices:\n{devices}{after}\npublish: {where}\nmax_lateness_ms: {LATENESS_MS}\n"
 
     def ask(self, method: str, path: str, body: object = None) -> object:
-        """Send a request to the engine's API; return None if nothing answers yet."""
+        """Send a request to the engine's API; return None if the engine does not answer yet."""
         try:
             self._asked += 1
             return ask(self.port, method, path, body, token=TOKEN, key=f"k{self._asked}")[1]
@@ -161,7 +160,7 @@ class Place:
             return None
 
     def open(self) -> None:
-        """Start the daemon, and wait until it plays and ann has chips; the cables corrupt some sentences."""
+        """Start the daemon, wait until cables have corrupted sentences and the table plays, and fund ann."""
         self.table.start(watch=False)
         until(lambda: self.table.status()["lock"] == "unlocked", "the table to unlock with all boards up")
         until(lambda: self.ask("GET", "/health") is not None, "the engine's API")
@@ -172,7 +171,7 @@ class Place:
         self.ask("POST", "/players/ann/deposits", {"cents": CHIPS})
 
     def bet(self, **wager: object) -> None:
-        """Place a dollar for ann."""
+        """Place a bet of one dollar for ann."""
         body = {"id": f"b{self._asked}", "player": "ann", "amount": STAKE, **wager}
         answer = self.ask("POST", f"/tables/{self.game}/wagers", body)
         assert isinstance(answer, dict)
@@ -185,12 +184,12 @@ class Place:
         return all(device["up"] for device in devices.values())
 
     def outcomes(self, *kinds: str) -> list[dict[str, object]]:
-        """Return the outcomes whose type begins with this, in order."""
+        """Return the outcomes whose types begin with these texts, in order."""
         outcomes = [msgspec.json.decode(row.body) for row in self.table.rows() if row.body and row.seq]
         return [outcome for outcome in outcomes if outcome["type"].startswith(kinds)]
 
     def settled(self) -> int | None:
-        """Wait until ann has no bet left, and return her cents; None if the attempt went to review."""
+        """Wait for the settlement and return ann's balance in cents; None if the attempt went to review."""
         account: dict[str, object] = {}
         reviewed = False
 
@@ -209,7 +208,7 @@ class Place:
         return None if reviewed else msgspec.convert(account["balance"], int)
 
     def close(self) -> None:
-        """Stop and remove everything."""
+        """Stop the daemon and the boards."""
         if self.table.process is not None:
             self.table.kill()
         for board in self.boards.values():
@@ -217,7 +216,7 @@ class Place:
 
 
 def new_places(folder: Path, game: str, boards: Sequence[Fitted]) -> Generator[Place, None, None]:
-    """Yield new tables, one after another; each is closed before the next is made."""
+    """Yield new tables, one after another. Each table is closed before the next one is created."""
     for number in range(MAX_ATTEMPTS):
         (folder / str(number)).mkdir()
         with closing(Place(folder / str(number), game, boards)) as place:
@@ -225,7 +224,7 @@ def new_places(folder: Path, game: str, boards: Sequence[Fitted]) -> Generator[P
 
 
 def first_called(places: Iterator[Place], play: Callable[[Place], int | None]) -> tuple[Place, int]:
-    """Play at one table after another until nothing goes to review; return that table and ann's cents."""
+    """Play at new tables until an attempt is called; return the table and ann's balance in cents."""
     for place in places:
         cents = play(place)
         if cents is not None:

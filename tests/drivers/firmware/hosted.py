@@ -1,16 +1,27 @@
-"""A board without its pins, under CPython or MicroPython's unix port: PORT ROOT START_US PPM.
+"""Runs a board with simulated pins under CPython or MicroPython's unix port: PORT ROOT START_US PPM.
 
-Its pins are driven by standard input, one `PIN LEVEL` per line, and the edge is timestamped when the line is
-read; its outputs are printed on standard output. `PIN LEVEL AFTER_US` drives a pin this long after the first
-such line was read. The edge gets exactly that timestamp, even if the program handles the line late, as an
-interrupt would. `peak COUNTS AFTER_US` sets the level that the peak detector holds from then on. `say KIND
-STAMP_AFTER_US AFTER_US NAME=VALUE...` is a camera's reading, which a board of the kind `cam` sends at
-AFTER_US. Lines with AFTER_US must be in order of time. After `hold` such lines are only stored. `ready`
-prints `ready` once all earlier lines are stored. `zero US` makes the stored lines' times count from US on the
-host's monotonic clock, which both Pythons share.
+The program prints changes of outputs to standard output, and reads these lines from standard input:
 
-The pins `LOOP_OUT` and `LOOP_IN` are joined by a wire. If `board.json` has `echo`, a list of pins and
-microseconds, a rising edge on the pin `PULSE` pulls each of these pins low after that time.
+`PIN LEVEL`
+    Set a pin. The edge is timestamped when the line is read.
+`PIN LEVEL AFTER_US`
+    Set a pin AFTER_US after the first line with a delay was read. The edge has exactly this timestamp, even
+    if the program handles the line late.
+`peak COUNTS AFTER_US`
+    Set the level that the peak detector holds.
+`say KIND STAMP_AFTER_US AFTER_US NAME=VALUE...`
+    Send a camera's reading at AFTER_US, from a board of the kind `cam`.
+`hold`
+    Store the following lines instead of executing them.
+`ready`
+    Print `ready`, which shows that all previous lines have been read.
+`zero US`
+    Execute the stored lines. Their delays start at US on the host's monotonic clock, which is common to
+    CPython and MicroPython.
+
+Lines with AFTER_US must be in order of time. A simulated wire connects the pins `LOOP_OUT` and `LOOP_IN`. If
+`board.json` has `echo`, a list of pins and microseconds, a rising edge on the pin `PULSE` pulls each of these
+pins low after the given time.
 """
 
 import os
@@ -24,7 +35,7 @@ from drivers.firmware.shared.start import BOARDS, build_program
 
 PULSE = 19
 ECHO_US = 500
-"""How long an echo keeps its pin low."""
+"""Duration for which an echo pulls its pin low."""
 LOOP_OUT, LOOP_IN = 20, 21
 ORDERS = sys.stdin
 if sys.implementation.name == "cpython":
@@ -32,14 +43,14 @@ if sys.implementation.name == "cpython":
 
 
 def monotonic_us():
-    """Return monotonic microseconds on either Python."""
+    """Return the monotonic clock in microseconds, under CPython and MicroPython."""
     if hasattr(time, "ticks_us"):
         return time.ticks_us()
     return time.monotonic_ns() // 1000
 
 
 class Camera(Board):
-    """A stand-in for a dice camera: it sends the readings that its test requests."""
+    """A simulated dice camera that sends the readings requested by the test."""
 
     NAME = "cam"
 
@@ -53,7 +64,7 @@ class Camera(Board):
 
 
 class Hosted:
-    """The pins of a board, driven by the test."""
+    """The simulated hardware of a board."""
 
     reset = "power"
 
@@ -125,7 +136,7 @@ class Hosted:
             self.due.append((self.moment(words[2]), what, int(words[1])))
 
     def moment(self, after_us):
-        """Return the clock's time this long after the first line with AFTER_US."""
+        """Return the clock's value `after_us` after the first line with a delay."""
         if self.first_us is None:
             self.first_us = self.clock()
         return self.first_us + int(after_us) + int(after_us) * self.ppm // 1000000
@@ -185,7 +196,7 @@ class Hosted:
 
 
 def say(line):
-    """Print a line for the test, on either Python."""
+    """Print a line for the test, under CPython and MicroPython."""
     sys.stdout.write(line + "\n")
     if hasattr(sys.stdout, "flush"):
         sys.stdout.flush()

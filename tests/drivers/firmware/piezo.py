@@ -1,9 +1,8 @@
-"""The signals of four piezo sensors along a wall for a die that hits it: comparator edges and a peak.
+"""Simulates the signals of four piezo sensors along a wall for a die that hits the wall.
 
-A wave runs from the impact at constant speed. Its front rises for as long as the die presses on the wall, and
-becomes flatter on its way. The wave weakens with the distance, is reflected by the wall's ends and edges, and
-rings in the panel. Amplifier noise, mains hum and an occasional spark are added. Everything is drawn from a
-seed.
+A wave travels from the impact at constant speed. Its front rises while the die presses on the wall, and
+becomes flatter with the distance. The wave weakens with the distance, is reflected by the wall's ends and
+edges, and rings in the panel. Amplifier noise and mains hum are added. All random values depend on a seed.
 """
 
 import math
@@ -17,15 +16,15 @@ from numpy.typing import NDArray
 Signal = NDArray[np.floating]
 STEP_US = 10
 TIMES_US = np.arange(-3_000, 40_000, STEP_US)
-"""The signal's time starts at the impact; before it there is only noise."""
+"""Times of the signal's samples relative to the impact."""
 AT_MM = (25, 375, 725, 1075)
 LENGTH_MM = 1100
 HEIGHT_MM = 250
 SENSORS_AT_MM = 75
-"""The sensors' height above the felt: dice strike from 20 to 130 mm."""
+"""The sensors' height above the felt. Dice strike at heights from 20 to 130 mm."""
 SPEED_M_S = 500
 THRESHOLD = 0.03
-"""The threshold, as a fraction of the signal of a hard hit directly at the sensor; six times the noise."""
+"""The threshold, six times the noise, as a fraction of the signal of a hard hit directly at the sensor."""
 HYSTERESIS = 0.012
 NOISE = 0.005
 HUM = 0.004
@@ -35,14 +34,14 @@ ADC_FULL = 3000
 
 @dataclass(frozen=True)
 class Hit:
-    """One die that strikes the wall."""
+    """The impact of a die on the wall."""
 
     pos_mm: float
     height_mm: float
     force: float
-    """The force: 1 for a hard hit, 0.2 for a die that only just reaches the wall."""
+    """1 for a hard hit, 0.2 for a die that barely reaches the wall."""
     press_us: float
-    """The contact time: 300 us on hard rubber, 800 us on soft rubber."""
+    """The contact time, 300 us on hard rubber and 800 us on soft rubber."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +59,7 @@ def drawn(rng: Random) -> Hit:
 
 
 def heard(hit: Hit, rng: Random, *, dead: Sequence[int] = ()) -> Heard:
-    """Return the sensors' signals for a hit; `dead` ones detect nothing."""
+    """Return the sensors' signals for a hit. The sensors in `dead` have failed."""
     edges: list[tuple[int, bool, int]] = []
     peak = 0.0
     for sensor in range(len(AT_MM)):
@@ -90,7 +89,7 @@ def _signal(hit: Hit, sensor: int, rng: Random) -> Signal:
 
 
 def _wave(past_us: Signal, rise_us: float, tone_hz: float, fades_us: float) -> Signal:
-    """Return one wave of strength 1: the half sine of the push, and the ringing after it."""
+    """Return a wave of strength 1: the half sine of the push, followed by ringing."""
     front = np.sin(math.pi / 2 * np.clip(past_us / rise_us, 0.0, 1.0))
     push = np.sin(math.pi * np.clip(past_us / (2 * rise_us), 0.0, 1.0))
     tone = np.sin(2e-6 * math.pi * tone_hz * past_us) * np.exp(-np.maximum(past_us, 0.0) / fades_us)

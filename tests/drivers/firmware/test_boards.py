@@ -1,4 +1,4 @@
-"""Boards communicate with the table's real device, under CPython and, if installed, MicroPython."""
+"""Tests of boards that communicate with the table's device, under CPython and MicroPython."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A spin sensed by the boards' own files, called by the daemon, and settled in its process."""
+"""Test of a spin that the boards' files detect, the daemon calls, and its settlement engine settles."""
 
 import random
 from collections.abc import Iterator
@@ -55,7 +55,7 @@ BOARDS = (
     Fitted(CONSOLE, ("input", "switch"), start_us=ALMOST_OVER_US, ppm=-90),
 )
 CUT_US = 2_000
-"""How long a mark or ball keeps a sensor dark."""
+"""Duration for which a mark or ball covers a sensor."""
 PRESSED_US = 100_000
 BETWEEN_MARKS_US = 15_000
 """The time from one index sensor to the other."""
@@ -99,7 +99,7 @@ def pulses(feed: Feed) -> tuple[list[tuple[int, int, int]], list[tuple[int, int,
 
 
 def play_spin(place: Place, feed: Feed) -> int | None:
-    """Play a spin with bets on it; return what ann has afterwards, or None if it went to review."""
+    """Play a spin with bets; return ann's balance, or None if the spin went to review."""
     place.open()
     place.boards["console"].wait_for_output("out 4 1")
     place.bet(wager="even")

@@ -1,4 +1,4 @@
-"""A throw sensed by wall boards on simulated piezo signals, called by the daemon, settled in its process."""
+"""Test of a throw that wall boards detect, the daemon calls, and its settlement engine settles."""
 
 import random
 import time
@@ -36,18 +36,17 @@ SENSORS = (2, 3, 4, 5)
 PULSE = 19
 COLLECTED = 2
 SEED, DICE = 38, (3, 4)
-"""The shortest throw of 120 seeds that is certainly called a seven and whose dice strike the wall 41 ms
-apart."""
+"""The shortest throw of 120 seeds that is certainly called a seven. Its dice strike the wall 41 ms apart."""
 LEAD_US = 2_000_000
-"""The time from sending the boards' input lines to the first event; the boards must have read them before."""
+"""The time from sending the boards' input lines, which the boards read in this time, to the first event."""
 PRESSED_US = 100_000
 PRESS_US = 400
 HARD = 700
-"""The simulated session's peaks, in ADC counts, that correspond to a force of 1 here."""
+"""The peak of the simulated session, in ADC counts, that corresponds to a force of 1."""
 
 
 def wall(side: str) -> dict[str, object]:
-    """Return one end wall's settings; its other sensors detect the self-test's pulse at the wave's speed."""
+    """Return the settings of an end wall, whose sensors detect the self-test's pulse at the wave's speed."""
     echo = [(SENSORS[n], 100 + (AT_MM[n] - AT_MM[0]) * 1000 // SPEED_M_S) for n in (1, 2, 3)]
     along = {"at_mm": list(AT_MM), "length_mm": LENGTH_MM, "speed_m_s": SPEED_M_S}
     pins = {"sensors": list(SENSORS), "peak": 26, "discharge": 10, "pulse": PULSE, "echo": echo}
@@ -80,7 +79,7 @@ def places(tmp_path: Path) -> Iterator[Iterator[Place]]:
 
 
 def orders(feed: Feed) -> dict[str, list[tuple[int, str]]]:
-    """Return the input lines of a throw for each board's process, each with its time in the throw."""
+    """Return the input lines of a throw, each with its time in the throw, for each board's process."""
     rng = random.Random(SEED)
     lines: dict[str, list[tuple[int, str]]] = {
         name: [] for name in ("cam", "wall-left", "wall-right", "console")
@@ -107,7 +106,7 @@ def orders(feed: Feed) -> dict[str, list[tuple[int, str]]]:
 
 
 def play_throw(place: Place, feed: Feed) -> int | None:
-    """Play a throw with bets on it; return what ann has afterwards, or None if it went to review."""
+    """Play a throw with bets; return ann's balance, or None if the throw went to review."""
     place.open()
     place.boards["console"].wait_for_output("out 4 1")
     place.bet(wager="pass")

@@ -1,4 +1,4 @@
-"""The wall board locates impacts from simulated signals, under CPython and, if installed, MicroPython."""
+"""Tests of the wall board with simulated signals, under CPython and MicroPython."""
 
 import json
 import os
@@ -32,8 +32,7 @@ WITHIN_MM = 25
 WITHIN_US = 2000
 HITS = 200
 UNPLACED = 0.02
-"""Maximum fraction of impacts not located, for dice that strike with at least a quarter of a hard hit's
-force."""
+"""Maximum fraction of unlocated impacts with a force of at least a quarter of a hard hit."""
 APART_US = 100_000
 PULSED_US = 100
 """The time from the rise of the pulse pin to the wave's start at the first sensor."""
@@ -54,7 +53,7 @@ def struck() -> list[tuple[Hit, list[Edge]]]:
 
 
 def edges_of(hit: Hit, rng: Random, at_us: int = 0, *, dead: Sequence[int] = ()) -> list[Edge]:
-    """Return the comparator edges on the pins when a die strikes at `at_us`."""
+    """Return the comparator edges on the pins for a die that strikes at `at_us`."""
     edges = heard(hit, rng, dead=dead).edges
     return [(PINS[sensor], 0 if active else 1, at_us + us) for sensor, active, us in edges]
 
@@ -133,7 +132,7 @@ def bench(python: str, tmp_path: Path) -> Iterator[Maker]:
 
 
 def pulsed(speed_m_s: float, *, deaf: Sequence[int] = ()) -> dict[str, object]:
-    """Return the settings of a board that pulses its first sensor, on a wall with this wave speed."""
+    """Return the settings of a board with a `pulse` pin, on a wall with this wave speed."""
     ways_mm = {n: AT_MM[n] - AT_MM[0] for n in (1, 2, 3) if n not in deaf}
     echo = [(PINS[n], round(PULSED_US + way_mm / speed_m_s * 1000)) for n, way_mm in ways_mm.items()]
     return {**SETTINGS, "pulse": PULSE, "echo": echo}

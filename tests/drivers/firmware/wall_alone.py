@@ -1,7 +1,7 @@
-"""A wall board without its pins, under CPython or MicroPython: SETTINGS, then one line of edges per impact.
+"""Runs a wall board with simulated pins: reads a line of settings, then one line of edges per impact.
 
-Settings and edges are JSON. Edges are `[[pin, level, us], ...]`, in order of time, from any starting time.
-For each line, the board is polled every millisecond until 60 ms after the last edge; its output is JSON too.
+Settings, edges and output are JSON. Edges are `[[pin, level, us], ...]`, in order of time. For each line, the
+board is polled every millisecond until 60 ms after the last edge.
 """
 
 import json
@@ -15,7 +15,7 @@ TURN_US = 1000
 
 
 class Alone:
-    """Hardware that replays the edges of a line."""
+    """Simulated hardware that replays the edges of a line."""
 
     def __init__(self):
         self.now_us = 0

@@ -1,7 +1,7 @@
-"""The GPIO lines on which these tests run.
+"""Fixtures with simulated GPIO lines.
 
-To run the tests on the kernel's own edges, replace the fixture `kernel` with one that provides the lines of
-gpio-sim or of a real chip through the same three calls (`request`, `drive`, `chips`).
+To run the tests on the kernel's edges, replace the fixture `kernel` with one that provides the lines of
+gpio-sim or of a chip through the same three calls (`request`, `drive`, `chips`).
 """
 
 import pytest
@@ -16,7 +16,7 @@ def kernel() -> FakeKernel:
 
 @pytest.fixture
 def wheel() -> BeamsBench:
-    """Return three beams and a drop sensor, open and healthy."""
+    """Return a device with three beams and a drop sensor, open and without faults."""
     inputs = {**beams(3), "drop": timed(12, "ball_drop")}
     bench = BeamsBench(wheel_settings(inputs))
     bench.open().after(10_000)

@@ -1,4 +1,4 @@
-"""A bench for GPIO devices: the real port and device, on lines that a test drives in simulated time."""
+"""A bench for GPIO devices: the production port and device, on lines driven in simulated time."""
 
 import errno
 import os
@@ -29,7 +29,7 @@ CHIP = Chip("/dev/gpiochip0", LABEL)
 KERNEL_KEEPS = 1024
 SECOND = 1_000_000
 TURN_US = 500
-"""The maximum duration of one pass of the core's loop."""
+"""Maximum duration of a pass of the core's loop."""
 
 
 class Time:
@@ -46,7 +46,7 @@ class Time:
 
 
 class FakeLine:
-    """A line as the kernel provides it: a buffer that drops its oldest edges, and sequence numbers."""
+    """A simulated line with sequence numbers and a buffer that drops its oldest edges."""
 
     def __init__(self, kernel: "FakeKernel", setup: InputSetup) -> None:
         self.kernel = kernel
@@ -83,7 +83,7 @@ class FakeLine:
 
 
 class FakeOutput:
-    """An output as the kernel provides it; its level is kept when it is released."""
+    """A simulated output, which keeps its level when it is released."""
 
     def __init__(self, kernel: "FakeKernel", line: int, high: bool) -> None:
         self.kernel = kernel
@@ -105,13 +105,13 @@ class FakeOutput:
 
 @dataclass
 class FakeKernel:
-    """The machine's GPIO, as far as the port uses it. A real chip would be driven by the same calls."""
+    """Simulated GPIO chips and lines."""
 
     active: dict[int, bool] = field(default_factory=dict)
     lines: dict[int, FakeLine] = field(default_factory=dict)
     outputs: dict[int, FakeOutput] = field(default_factory=dict)
     levels: dict[int, list[bool]] = field(default_factory=dict)
-    """Every level that each output was driven to, in order."""
+    """All levels of each output, in order."""
     refused: dict[int, Exception] = field(default_factory=dict)
     chips: list[Chip] = field(default_factory=lambda: [Chip("/dev/gpiochip4", "other"), CHIP])
     broken: bool = False
@@ -138,14 +138,14 @@ class FakeKernel:
         return "w1-gpio" if line in self.refused else ""
 
     def drive(self, line: int, active: bool, t_us: int) -> None:
-        """Make an edge on this line, timestamped `t_us` by the kernel."""
+        """Create an edge on this line with the timestamp `t_us`."""
         if self.active.get(line, False) != active:
             self.active[line] = active
             if line in self.lines:
                 self.lines[line].put(active, t_us)
 
     def miss(self, line: int, active: bool) -> None:
-        """Change a line without the hardware noticing."""
+        """Change a line without an edge."""
         self.active[line] = active
 
     def port(self, inputs: Mapping[str, InputSetup], time: Time, label: str = LABEL) -> EdgePort:
@@ -161,7 +161,7 @@ class FakeKernel:
 
 
 class Bench:
-    """A device and its port, which a test runs as the core's loop does."""
+    """A device and its port, run like in the core's loop."""
 
     def __init__(
         self, device: BeamsDevice | PanelDevice, port: Port[LineEvents, LineCommands], time: Time
@@ -183,7 +183,7 @@ class Bench:
         self.reported += self.device.closed(self.time.us, "port_fault", "the scene closed it")
 
     def turn(self) -> None:
-        """Run one pass of the loop: pass on commands and events, and let the device do what is due."""
+        """Run one pass of the loop: pass on commands and events, and run the device's due work."""
         self.reported += self.device.tick(self.time.us)
         if self.device.take_reopen():
             self.close()
@@ -198,7 +198,7 @@ class Bench:
             self.reported += self.device.receive(self.time.us, said)
 
     def to(self, t_us: int) -> "Bench":
-        """Advance time to this moment, running a pass whenever something is due."""
+        """Advance time to `t_us`, and run a pass of the loop at each deadline."""
         while True:
             self.turn()
             due = self.device.next_deadline()
@@ -224,7 +224,7 @@ class Bench:
 
 
 class BeamsBench(Bench):
-    """A bench of timed inputs on a fake kernel."""
+    """A bench with timed inputs."""
 
     def __init__(self, settings: BeamsSettings) -> None:
         self.kernel = FakeKernel()
@@ -234,7 +234,7 @@ class BeamsBench(Bench):
         super().__init__(self.beams, self.kernel.port(settings.inputs, time), time)
 
     def drive(self, name: str, active: bool, at_us: int | None = None) -> None:
-        """Advance time to an edge and make it; by default it is made now."""
+        """Advance time to `at_us` (default: now) and create an edge."""
         if at_us is not None:
             self.to(at_us)
         self.kernel.drive(self.lines[name], active, self.time.us)
@@ -244,7 +244,7 @@ class BeamsBench(Bench):
         return [name for name, line in self.beams.lines.items() if line.babbling]
 
     def pulse(self, name: str, length_us: int) -> int:
-        """Make a pulse from now on; return when it began."""
+        """Create a pulse and return its start."""
         began_us = self.time.us
         self.drive(name, active=True)
         self.drive(name, active=False, at_us=began_us + length_us)
@@ -252,7 +252,7 @@ class BeamsBench(Bench):
 
 
 def timed(line: int, kind: TimedKind, **more: object) -> TimedInput:
-    """Return a timed input as in a table's file."""
+    """Return the settings of a timed input."""
     given: dict[str, object] = {"pull": "up", "active_low": True, "debounce_us": 200, **more}
     return TimedInput(line=line, kind=kind, **given)  # type: ignore[arg-type]  # a scene's own settings
 
@@ -279,7 +279,7 @@ def button(line: int, **more: object) -> PanelInput:
 
 
 def door(line: int, **more: object) -> PanelInput:
-    """Return a door switch that the door closes: a cut wire, pulled up, reads as open."""
+    """Return a door switch that a closed door closes. With the pull-up, a cut wire means open."""
     given: dict[str, object] = {
         "pull": "up",
         "active_low": True,

@@ -1,4 +1,4 @@
-"""Timed inputs that stick, chatter or miss an edge: a fault, and no reading without a real event."""
+"""Tests of timed inputs that stick, chatter or miss an edge: faults without false readings."""
 
 from controller.model.readings import (
     BallBeam,
@@ -145,7 +145,7 @@ def test_a_pulse_that_may_have_been_two_is_not_reported(wheel: BeamsBench) -> No
 
 
 def test_bouncing_faster_than_the_hardware_is_not_a_fault(wheel: BeamsBench) -> None:
-    """The kernel reads a line after its edge: a rise and a fall within 20 us both look like falls."""
+    """The kernel reads a line after its edge, so a rise and a fall within 20 us both look like falls."""
     fake = wheel.kernel.lines[5]
     for n in range(10):
         fake.put(False, wheel.time.us + n * 20)

@@ -1,4 +1,4 @@
-"""The port on kernel edge events: what it opens, what it refuses, and that its thread ends."""
+"""Tests of the port for kernel edge events: opening, refusals, and the end of its thread."""
 
 import errno
 import gc
@@ -14,7 +14,7 @@ from drivers.link.link import Backoff, Inlet, Link, LinkDown, LinkUp, PortError
 from tests.drivers.gpio.rig import CHIP, LABEL, FakeKernel, Time, beams
 
 LONG_S = 20.0
-"""The timeout for waiting on another thread; it expires only because of a defect."""
+"""Timeout for waiting on another thread, which expires only because of a defect."""
 
 
 def test_an_edge_keeps_the_kernels_own_time_and_number(kernel: FakeKernel) -> None:

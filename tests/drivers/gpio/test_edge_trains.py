@@ -1,4 +1,4 @@
-"""For any train of edges: no exception is raised, no pulse is invented, and a real pulse is detected."""
+"""Property tests with trains of edges: no exception, no false pulse, and no missed pulse."""
 
 from bisect import bisect_right
 from collections import deque
@@ -21,14 +21,14 @@ GAPS_US = st.one_of(
     st.integers(30_000, 400_000),
 )
 FATES = st.sampled_from(["told", "told", "told", "starved", "starved", "missed"])
-"""`told`: reported at once. `starved`: buffered while the reader is stopped, so that only the last few are
-kept. `missed`: not detected by the hardware."""
+"""The handling of an edge. `told` is reported immediately. `starved` is buffered while the reader is stopped,
+so only the last few edges are kept. `missed` is not detected by the hardware."""
 KEPT = 5
 TRAINS = st.lists(st.tuples(GAPS_US, FATES), max_size=60)
 
 
 class History:
-    """The true levels of a line."""
+    """The actual levels of a line."""
 
     def __init__(self, t_us: int) -> None:
         self.changes_us = [t_us]
@@ -40,7 +40,7 @@ class History:
         return self.levels[-1]
 
     def lasted(self, active: bool) -> list[int]:
-        """Return when the line came to this level and kept it for the debounce time."""
+        """Return the starts of this level that lasted for the debounce time."""
         ends_us = [*self.changes_us[1:], 2**62]
         return [
             began_us
@@ -49,7 +49,7 @@ class History:
         ]
 
     def explains(self, middle_us: int) -> bool:
-        """Return whether a real pulse has its middle here."""
+        """Return whether an actual pulse has its middle at this time."""
         ends_us = self.lasted(False)
         for began_us in self.lasted(True):
             first = bisect_right(ends_us, began_us)
@@ -64,7 +64,7 @@ def run(bench: BeamsBench, train: list[tuple[int, str]]) -> History:
     bench.kernel.lines[5].edges = deque(maxlen=KEPT)
     before = "told"
     for gap_us, fate in train:
-        if fate == before == "missed":  # two edges in a row that the hardware did not see leave no trace
+        if fate == before == "missed":  # two successive missed edges leave no trace
             fate = "told"  # noqa: PLW2901 - as above
         before = fate
         if fate == "starved":
@@ -153,7 +153,7 @@ def test_no_order_of_index_edges_reports_a_direction_that_the_mark_did_not_take(
 
 
 def _passed(edges: list[tuple[int, str, bool]], middle_us: int) -> str | None:
-    """Return the direction of the index sensor's pulse with this middle, computed from all edges at once."""
+    """Return the direction of the index sensor's pulse with this middle, computed from all edges."""
     rises = [t for t, name, active in edges if name == "index" and active]
     falls = [t for t, name, active in edges if name == "index" and not active]
     for rise_us in rises:
@@ -214,7 +214,7 @@ def test_line_numbers_wrap_as_the_kernels_do() -> None:
 
 
 def test_the_longest_pulse_leaves_a_middle_that_the_table_still_takes() -> None:
-    """A watermark of 120 ms, less the debounce and the transit to the table."""
+    """The watermark is 120 ms, from which the debounce time and the transit to the table are deducted."""
     assert MAX_PULSE_US // 2 <= 100_000
     assert all(limits.hold_off_us <= limits.max_hold_off_us for limits in TIMED.values())
 

@@ -1,4 +1,4 @@
-"""The only module that uses gpiod: what it requests from the kernel, and how it reads the answers."""
+"""Tests of the requests to gpiod and the conversion of its answers."""
 
 from glob import glob
 

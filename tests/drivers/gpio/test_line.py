@@ -1,10 +1,10 @@
-"""A single line: what can be concluded from edges and reads of the level."""
+"""Tests of a line's debounced state, from edges and reads of the level."""
 
 from drivers.gpio.input_line import EdgeMissed, InputLine, LevelChange, LineChange
 
 
 def known(debounce_us: int = 200) -> InputLine:
-    """Return a line that is known to be inactive since 1000."""
+    """Return a line that has been inactive since 1000."""
     line = InputLine(debounce_us, 200)
     changes = [*line.level(1000, False), *line.level(1000 + debounce_us, False)]
     assert changes == [LevelChange(False, 1000, False)]

@@ -1,4 +1,4 @@
-"""The panel: each press is reported once, no door state remains wrong, and no line silences another."""
+"""Tests of the panel: presses, door states, outputs, and babbling lines."""
 
 import errno
 import os
@@ -19,7 +19,7 @@ from drivers.link.gpio_panel import PanelPort
 
 
 class PanelBench(Bench):
-    """A panel on lines of a fake kernel."""
+    """A bench with a panel."""
 
     def __init__(
         self,
@@ -46,7 +46,7 @@ class PanelBench(Bench):
         super().__init__(self.panel, port, time)
 
     def drive(self, name: str, active: bool) -> None:
-        """Make or break a contact now."""
+        """Close or open a contact."""
         self.kernel.drive(self.inputs[name].line, active, self.time.us)
         self.turn()
 

@@ -1,4 +1,4 @@
-"""The rotor's two sensors: its passes and its direction, if both are certain."""
+"""Tests of the rotor's two sensors: passes, and directions if they are certain."""
 
 import pytest
 

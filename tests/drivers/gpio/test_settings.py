@@ -1,4 +1,4 @@
-"""The GPIO settings in a table's file: each mistake is reported with its key, what was found and expected."""
+"""Tests of the GPIO settings: each mistake is reported with its key, and the values found and expected."""
 
 import importlib
 import sys

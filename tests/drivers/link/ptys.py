@@ -1,4 +1,4 @@
-"""Ports for tests: pseudo-terminals behind names that can be plugged, unplugged and swapped."""
+"""Pseudo-terminals behind names, which tests plug, unplug and swap like ports."""
 
 import os
 import pty
@@ -11,25 +11,25 @@ from pathlib import Path
 from drivers.link.link import AnyPort, Arrival, Backoff, Inlet, Link, LinkDown, LinkUp
 
 PATIENCE_S = 300.0
-"""How long a test waits for an event before it fails; normally the event takes milliseconds."""
+"""Timeout for an event, which normally takes milliseconds."""
 
 
 class Plug:
-    """A device's end of a pseudo-terminal, behind a name that exists only while it is plugged in."""
+    """A device's end of a pseudo-terminal. The port's name exists only while the device is plugged in."""
 
     def __init__(self, name: Path) -> None:
         self.name = name
         self.device: int | None = None
 
     def plug(self) -> None:
-        """Make the port appear, each time as another pseudo-terminal."""
+        """Create the port with a new pseudo-terminal."""
         self.device, port = pty.openpty()
         tty.setraw(port)
         self.name.symlink_to(os.ttyname(port))
         os.close(port)
 
     def pull(self) -> None:
-        """Make the port disappear, as when a cable is pulled."""
+        """Remove the port, as if its cable were pulled."""
         with suppress(FileNotFoundError):
             self.name.unlink()
         if self.device is not None:
@@ -50,7 +50,7 @@ class Plug:
 
 
 class Ear:
-    """Receives what links post until a matching arrival comes."""
+    """Receives the arrivals that links post."""
 
     def __init__(self, inlet: Inlet | None = None) -> None:
         self.inlet = inlet or Inlet()
@@ -58,7 +58,7 @@ class Ear:
         self._next = 0
 
     def wait(self, wanted: Callable[[Arrival], bool]) -> Arrival:
-        """Return the next matching arrival of those not returned yet."""
+        """Return the next matching arrival that has not been returned yet."""
         end = time.monotonic() + PATIENCE_S
         while time.monotonic() < end:
             while self._next < len(self.arrivals):
@@ -101,5 +101,5 @@ def link_to(port: AnyPort, inlet: Inlet, source: str = "w1") -> Link:
 
 
 def open_files() -> int:
-    """Return the number of this process's open files, which may include leftovers of other tests."""
+    """Return the number of this process's open files, including open files of other tests."""
     return len(os.listdir("/proc/self/fd"))

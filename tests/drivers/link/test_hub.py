@@ -1,4 +1,4 @@
-"""Arrivals from links go to the right device, and each device's output goes to its own link."""
+"""Tests of the hub: arrivals go to their device, and a device's output goes to its link."""
 
 from collections.abc import Mapping
 
@@ -13,7 +13,7 @@ from drivers.node.device import NodeDevice, NodeSettings
 
 
 class Outlet:
-    """A link that records what is sent to it."""
+    """A link that records its output."""
 
     def __init__(self) -> None:
         self.sent: list[bytes] = []

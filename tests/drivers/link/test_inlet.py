@@ -1,4 +1,4 @@
-"""The queue between the links and the core: bounded, in order, with every dropped arrival reported."""
+"""Tests of the inlet: its limit, its order, and reports of discarded arrivals."""
 
 from threading import Thread
 

@@ -1,4 +1,4 @@
-"""A port's name must mean the same device after the next boot; others are refused with a suggestion."""
+"""Tests of the check that a port's name refers to the same device after a boot."""
 
 import os
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A port's name determines what kind of port it is."""
+"""Tests of the kind of port for a port's name."""
 
 import pytest
 

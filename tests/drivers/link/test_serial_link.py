@@ -1,4 +1,4 @@
-"""A serial link over pseudo-terminals: opened exclusively, reported when lost, recovered when back."""
+"""Tests of a serial link over pseudo-terminals: exclusive opening, losses and recovery."""
 
 import errno
 import fcntl
@@ -224,7 +224,7 @@ class TestTheLink:
         plug.plug()
         link.start()
         ear.up()
-        device = plug.device  # A pseudo-terminal's settings are the same at both ends.
+        device = plug.device  # the settings of a pseudo-terminal are common to both ends
         assert device is not None
         before = termios.tcgetattr(device)
         after = list(before)

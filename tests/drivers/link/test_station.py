@@ -1,4 +1,4 @@
-"""The devices' thread continues to deliver readings, whatever a port or a device does."""
+"""Tests of the station, whose thread survives failures of ports and devices."""
 
 from collections.abc import Iterator, Mapping
 from queue import Empty, SimpleQueue
@@ -17,7 +17,7 @@ POCKET = b'{"kind": "pocket_ball"}\n'
 
 
 class Wire:
-    """A port whose other end is the test."""
+    """A port with the test at its other end."""
 
     def __init__(self) -> None:
         self.coming: SimpleQueue[bytes | PortError] = SimpleQueue()
@@ -47,7 +47,7 @@ class Wire:
 
 
 class Faulty(JsonCamera):
-    """A device that raises an exception."""
+    """A device that raises an exception if it receives `defect`."""
 
     def receive(self, now_us: int, data: bytes) -> list[AnyReading]:
         if b"defect" in data:
@@ -70,7 +70,7 @@ class House:
         self.station.start(self.heard.put)
 
     def wait(self, kind: type[AnyReading], dev: str, **fields: str) -> AnyReading:
-        """Return the next such reading."""
+        """Return the next reading of this kind from this device with these fields."""
         while True:
             try:
                 reading = self.heard.get(timeout=PATIENCE_S)

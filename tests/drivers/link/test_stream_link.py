@@ -1,4 +1,4 @@
-"""A Unix socket and a named pipe as links to a program on the same machine."""
+"""Tests of links to a program on the same machine, through a Unix socket and a named pipe."""
 
 import os
 import socket

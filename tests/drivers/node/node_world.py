@@ -1,4 +1,4 @@
-"""A table and a node in simulated time: clocks that drift and wrap, lines that lose, delay and repeat."""
+"""Simulates a table and a node, with clocks that drift and wrap, and lines that lose and delay bytes."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -24,7 +24,7 @@ from drivers.node.sentences import (
 from drivers.node.table_end import Phase, TableEnd
 
 Line = Callable[[Random, bytes], list[tuple[int, bytes]]]
-"""How a line transmits bytes: in pieces, each with its delay in microseconds."""
+"""A function that splits bytes into pieces, each with its delay in microseconds."""
 
 HELLO = Hello("w1", "1.0", "B007B007B007B007", {1: ("wall_impact",)}, ("lamp", "selftest"), 16)
 KEY = bytes(range(32))
@@ -81,7 +81,7 @@ def nonces() -> Callable[[], str]:
 
 @dataclass
 class World:
-    """Simulated time, and the bytes in transit."""
+    """The table, the node, the simulated time, and the bytes in transit."""
 
     seed: int = 1
     to_node: Line = plain
@@ -129,12 +129,12 @@ class World:
         self.node.start(self.node_clock())
 
     def node_clock(self, at_us: int | None = None) -> int:
-        """Return the node's full clock; it sends the lower 32 bits."""
+        """Return the node's clock without wrapping. The node sends the lower 32 bits."""
         at = self.now_us if at_us is None else at_us
         return self.clock_at_start + round((at - self.started_us) * (1 + self.drift))
 
     def until(self, end_us: int) -> None:
-        """Advance time."""
+        """Advance time to `end_us`."""
         while True:
             self._send()
             due = [end_us]
@@ -166,14 +166,14 @@ class World:
         return self
 
     def knock(self, pos_mm: float = 511.0, seen_us: int | None = None) -> None:
-        """Let the node's sensor detect a knock."""
+        """Make the node report a wall impact."""
         fields = {"wall": "left", "pos_mm": str(pos_mm), "peak": "421"}
         self.node.reading(
             self.node_clock(), "wall_impact", fields, channel=1, seen_us=self.node_clock(seen_us)
         )
 
     def inject(self, data: bytes) -> None:
-        """Put bytes on the line to the table, unchanged."""
+        """Deliver bytes to the table, without errors of the line."""
         self._tell(self.table.receive(self.now_us, data))
 
     @property
@@ -185,7 +185,7 @@ class World:
         return [message for _, message in self.reported if isinstance(message, CommandResult)]
 
     def health(self, since_us: int = -1) -> list[tuple[int, str]]:
-        """Return the reports of the node's health: the time, and the fault's code or `well`."""
+        """Return the reports of the node's health, each with its time and the fault's code or `well`."""
         return list(self._health(since_us))
 
     def _health(self, since_us: int) -> Iterator[tuple[int, str]]:
@@ -222,11 +222,11 @@ class World:
 
 
 WRAP_SOON = CLOCK_US - 600_000_000
-"""The start value of a clock that wraps after ten minutes."""
+"""The initial value of a clock that wraps after ten minutes."""
 
 
 def sentence_of(world: World, verb: str, seq: int, **fields: str) -> bytes:
-    """Return a sentence of the present session as a board without the key would send it."""
+    """Return a sentence of the current session from a board without the key."""
     session = world.table._wire.session
     clock = world.node_clock() % (1 << 32)
     return finish(encode(Sentence(Speaker.NODE, "w1", session, seq, clock, verb, fields)))

@@ -1,4 +1,4 @@
-"""A node's time is mapped to table time within a millisecond, whatever the node's clock and the line do."""
+"""Tests of the conversion of node time to table time, with an error below a millisecond."""
 
 from collections.abc import Callable
 from random import Random
@@ -13,7 +13,7 @@ HOUR_US = 3_600_000_000
 
 
 class Board:
-    """A node's clock: its value when the table's clock is 0, and how fast it runs."""
+    """A node's clock, with its value at table time 0 and its rate."""
 
     def __init__(self, start_us: int, drift: float) -> None:
         self.start_us = start_us
@@ -32,7 +32,7 @@ def ask(clock: NodeClock, board: Board, at_us: float, there_us: float, returned_
 def errors_of(
     board: Board, there: Delay, back: Delay, *, seed: int, length_us: float = HOUR_US
 ) -> list[float]:
-    """Return the errors, in microseconds, of times spread over the run; the largest is last."""
+    """Return the errors, in microseconds and in rising order, of times spread over the run."""
     rng = Random(seed)
     clock = NodeClock()
     errors = []

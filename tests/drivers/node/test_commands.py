@@ -1,4 +1,4 @@
-"""Commands from a table to its node, and how the table learns that they were carried out."""
+"""Tests of commands from a table to its node, and of their acknowledgements."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""A node's sentences become the table's readings, and its faults become reasons with remedies."""
+"""Tests of the node device: readings of the table's devices, and faults with remedies."""
 
 from typing import get_args
 
@@ -35,7 +35,7 @@ WALLS = {
 
 
 class Wired:
-    """A node device and its board, with a line that takes 200 us each way; both use the same clock."""
+    """A node device and its board with a common clock, and a line with a delay of 200 us each way."""
 
     def __init__(self, settings: NodeSettings | None = None, hello: Hello | None = None) -> None:
         self.now_us = 1_000_000
@@ -199,7 +199,7 @@ _VALUES = (
 
 
 def _fits(value: object, hint: object) -> bool:
-    """Return whether a field can hold this; a field of type `str | int` returns only text unchanged."""
+    """Return whether a field can have this value. A field of type `str | int` preserves only text."""
     parts = value if isinstance(value, tuple) else (value,)
     if "str" in str(hint) and any(type(part) is int for part in parts):
         return False

@@ -1,4 +1,4 @@
-"""NODE-LINK.md matches the code: its vectors are run against both ends and the reference node."""
+"""Tests that NODE-LINK.md agrees with the code, with its vectors run against both ends and the firmware."""
 
 import hmac
 import json
@@ -46,7 +46,7 @@ class Played(Protocol):
 
 
 class Reference(Node):
-    """The reference node on a bench."""
+    """The reference node with a simulated clock and port."""
 
     at = STARTED
     sent = b""

@@ -1,4 +1,4 @@
-"""A node's readings over a line that loses, repeats and delays them, and more readings than are allowed."""
+"""Tests of a node's readings over a line that loses, repeats and delays them, and of babbling."""
 
 import pytest
 

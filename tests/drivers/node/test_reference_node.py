@@ -1,4 +1,4 @@
-"""The whole path: a node's firmware in its own process, a cable, a link's thread, and readings."""
+"""Tests of the path from a node's firmware in a process, through a cable and a link, to readings."""
 
 import os
 import pty
@@ -26,7 +26,7 @@ KEY = "000102030405060708090a0b0c0d0e0f"
 
 
 class Cable:
-    """Two pseudo-terminals joined by a thread: the table's port behind a name, the node's at `node_port`."""
+    """Two pseudo-terminals, for the table and the node, whose data a thread exchanges."""
 
     def __init__(self, name: Path) -> None:
         self.name = name
@@ -51,7 +51,7 @@ class Cable:
                     os.write(ways[end], os.read(end, 4096))
 
     def noise(self, data: bytes) -> None:
-        """Send the node bytes that the table did not send."""
+        """Send bytes to the node that the table did not send."""
         os.write(self._node, data)
 
     def pull(self) -> None:
@@ -64,7 +64,7 @@ class Cable:
 
 
 class Table:
-    """One node device at a station."""
+    """A node device at a station."""
 
     def __init__(self, port: Path, key: str = "") -> None:
         settings = NodeSettings(node="w1", port=str(port), key=key, reads=("wall_impact",))

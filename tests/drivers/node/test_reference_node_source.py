@@ -1,4 +1,4 @@
-"""The reference node runs on a real board, and no input stops it."""
+"""Tests that the reference node runs under MicroPython and that no input stops it."""
 
 import ast
 from pathlib import Path
@@ -15,7 +15,7 @@ NOT_ON_A_BOARD = (ast.Match, ast.AsyncFunctionDef, ast.NamedExpr, ast.TryStar, a
 
 
 class Board(Node):
-    """A board whose clock does not advance, and which discards what it sends."""
+    """A board with a stopped clock that discards its output."""
 
     def clock(self) -> int:
         return 5_000_000

@@ -1,4 +1,4 @@
-"""A node's key changes while the table runs: the node is down until it has the new key."""
+"""Tests of a change of a node's key while the table runs. The node is down until it has the new key."""
 
 import pytest
 

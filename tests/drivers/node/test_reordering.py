@@ -1,4 +1,4 @@
-"""Sequence numbers: repeated sentences, missing ones, and those lost for good."""
+"""Tests of sequence numbers: repeated, missing and lost sentences."""
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -8,7 +8,7 @@ from drivers.node.wire import MAX_MISSING, RESTART_GAP, Counters, Loss, ReorderB
 
 
 def order_of(*numbers: int) -> tuple[ReorderBuffer, Counters, list[str]]:
-    """Receive these numbers, one each millisecond."""
+    """Receive these numbers, one per millisecond."""
     counters = Counters()
     order = ReorderBuffer(counters)
     return order, counters, [order.place(seq, 1000 * at) for at, seq in enumerate(numbers)]

@@ -1,4 +1,4 @@
-"""Seals, and bytes that did not come from the node: nothing from another source becomes a reading."""
+"""Tests of seals: bytes from another source never become a reading."""
 
 from random import Random
 

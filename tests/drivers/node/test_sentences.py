@@ -1,4 +1,4 @@
-"""A line is decoded exactly as it was sent, or it is refused."""
+"""Tests of sentences: a line is decoded to its original sentence, or refused."""
 
 import pytest
 from hypothesis import given, settings

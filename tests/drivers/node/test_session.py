@@ -1,4 +1,4 @@
-"""How a table and its node connect, lose each other and reconnect."""
+"""Tests of connections between a table and its node: greeting, loss and recovery."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""A card shoe on a serial line: its codes, repeats and lid; no card is reported that did not leave it."""
+"""Tests of a card shoe on a serial line: codes, repeats, lid, and no false cards."""
 
 from collections.abc import Iterable
 from dataclasses import fields
@@ -32,7 +32,7 @@ PLAIN = ShoeSettings(port="/dev/table-shoe")
 
 
 def shoe(settings_: ShoeSettings = PLAIN) -> Shoe:
-    """A shoe whose port has just opened, after the end of the line in which reception began."""
+    """Return a shoe after its port opened and the first line end was received."""
     device = Shoe("shoe", settings_, bytes)
     device.start(0)
     device.opened(0)
@@ -212,7 +212,7 @@ BYTES = st.binary(max_size=12) | st.sampled_from([b"QH\r\n", b"QH\n", b"2C\n", b
 @given(st.lists(st.tuples(st.integers(0, 400 * MS), BYTES)))
 @settings(derandomize=True, max_examples=150, deadline=None)
 def test_no_bytes_raise_or_invent_a_card(pieces: list[tuple[int, bytes]]) -> None:
-    """Every reported card was received as its own line, exactly as in the code table."""
+    """Every reported card was received as a separate line with a code of the code table."""
     device, now, everything = shoe(), 0, b""
     readings: list[AnyReading] = []
     for after_us, data in pieces:

@@ -1,4 +1,4 @@
-"""An SS2 wheel at the table: readings, silence, faults, and settings that must be the approved ones."""
+"""Tests of an SS2 wheel: readings, silence, faults, and the check of its settings."""
 
 import pytest
 from hypothesis import given, settings
@@ -15,7 +15,7 @@ APPROVED = {"m": (1.5,), "r": (28000.0, 32000.0)}
 
 
 def kinds(readings: list[AnyReading]) -> list[tuple[str, str]]:
-    """Return the health reports of the device: down, up or fault, with the code."""
+    """Return the device's health reports, each as down, up or fault with the code."""
     names = {DeviceDown: "down", DeviceUp: "up", DeviceFault: "fault"}
     return [
         (names[type(r)], str(r.code)) for r in readings if isinstance(r, DeviceDown | DeviceUp | DeviceFault)
@@ -23,12 +23,12 @@ def kinds(readings: list[AnyReading]) -> list[tuple[str, str]]:
 
 
 def joined(wheel: Ss2Wheel, now_us: int) -> list[AnyReading]:
-    """Open its port, and end the line in the middle of which reception began."""
+    """Open the wheel's port and receive the first line end."""
     return [*wheel.opened(now_us), *wheel.receive(now_us, b"\r\n")]
 
 
 def tick_until(wheel: Ss2Wheel, end_us: int) -> list[AnyReading]:
-    """Let time pass, deadline by deadline."""
+    """Advance time from deadline to deadline."""
     readings: list[AnyReading] = []
     while (due := wheel.next_deadline()) is not None and due <= end_us:
         readings += wheel.tick(due)
@@ -36,7 +36,7 @@ def tick_until(wheel: Ss2Wheel, end_us: int) -> list[AnyReading]:
 
 
 def answer(wheel: Ss2Wheel, now_us: int, replies: dict[bytes, bytes]) -> list[AnyReading]:
-    """Act as the wheel: answer each command according to this table of replies."""
+    """Answer each command of the device according to this table of replies."""
     readings: list[AnyReading] = []
     while output := wheel.take_output():
         for command in output.split(b"\r")[:-1]:

@@ -1,4 +1,4 @@
-"""The SS2 wheel's lines: the manufacturer's examples and malformed lines; no message is ever invented."""
+"""Tests of the SS2 decoder with the manufacturer's examples and malformed lines."""
 
 from itertools import pairwise
 

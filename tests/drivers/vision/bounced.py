@@ -1,4 +1,4 @@
-"""A film of two dice that reach the right wall together and come back, with the sounds at the wall."""
+"""Renders a video of two dice that bounce off the right wall together, with the impacts on the wall."""
 
 from pathlib import Path
 
@@ -13,16 +13,16 @@ from tests.drivers.vision.films import LENS
 
 TABLE = DiceTable(length_mm=3600.0, width_mm=1100.0, die_mm=19.0, wall_relief_mm=0.0)
 EDGE_MM, OFF_X_MM, OFF_Y_MM = 240.0, 3360.0, 450.0
-"""The position of the right wall on the rendered felt, and that of the felt's corner on the table."""
+"""The right wall's position on the rendered felt, and the position of the felt's corner on the table."""
 FPS = 60.0
 EMPTY_FRAMES = 60
-"""The number of frames from which the camera learns its empty table."""
+"""Number of frames from which the camera learns the empty table."""
 OUT_MM_S, BACK_MM_S = 700.0, 350.0
 CONTACT_MM = EDGE_MM - TABLE.die_mm / 2
 HITS_US = (400_000, 430_000)
 DELAY_US = 1_000
 SEEN_US = 183_333
-"""The time of the first frame in which a die is clear of the border; the path begins at 0."""
+"""The time of the first frame in which a die is clear of the border. The path begins at 0."""
 RIG = """
 camera: cam
 table: {length_mm: 3600, width_mm: 1100, die_mm: 19, wall_relief_mm: 0}
@@ -36,7 +36,7 @@ def dice_of(first: Face, second: Face) -> tuple[Die, Die]:
 
 
 def way_of(first: Face, second: Face) -> Motion:
-    """Return the path of the dice: to the wall, back, and at rest."""
+    """Return the path of the dice to the wall, back, and to rest."""
     dice = dice_of(first, second)
     times = list(range(0, 1_400_000, 4_000))
     poses: list[tuple[Array, Array]] = []
@@ -55,7 +55,7 @@ def way_of(first: Face, second: Face) -> Motion:
 
 
 def film(path: Path, first: Face, second: Face) -> list[WallImpact]:
-    """Write the film; return the wall's impacts, with times relative to the first release."""
+    """Write the video; return the wall's impacts, with times relative to the first release."""
     camera = Filming(FilmRig(LENS, fps=FPS, zoom=1.0), 1)
     writer = cv2.VideoWriter(str(path), cv2.VideoWriter.fourcc(*"MJPG"), FPS, (LENS.width, LENS.height))
     for _ in range(EMPTY_FRAMES):

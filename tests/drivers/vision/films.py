@@ -1,4 +1,4 @@
-"""Films of two dice that slide into view, turn, and come to rest, with their true positions."""
+"""Renders videos of two dice that slide into view, rotate, and come to rest, with their actual positions."""
 
 import numpy as np
 
@@ -13,7 +13,7 @@ TABLE = DiceTable(length_mm=300.0, width_mm=200.0, die_mm=19.0, wall_relief_mm=0
 
 
 def rig() -> Rig:
-    """Return the rig of the filming camera, with its points measured on the felt."""
+    """Return the rig of the rendering camera, with points measured on the felt."""
     return rig_through(LENS)
 
 
@@ -30,7 +30,7 @@ def rig_through(seeing: Lens) -> Rig:
 
 
 def sliding(dice: list[tuple[Die, float]], seconds: float = 1.2) -> Motion:
-    """Return dice that come from the left, each given with the time (s) at which it comes to rest."""
+    """Return dice that come from the left, each with its time of rest in seconds."""
     times = list(range(0, int(seconds * 1e6), 10_000))
     poses: list[tuple[Array, Array]] = []
     for t_us in times:

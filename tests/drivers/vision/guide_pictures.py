@@ -1,6 +1,6 @@
-"""Draw the pictures of the camera's page in the technician's guide.
+"""Draws the pictures for the camera's page in the technician's guide.
 
-`python -m tests.drivers.vision.guide_pictures docs/pictures/camera` writes them again.
+`python -m tests.drivers.vision.guide_pictures docs/pictures/camera` updates the pictures.
 """
 
 import sys
@@ -23,7 +23,7 @@ QUALITY = 80
 
 
 def followed() -> tuple[Array, Array]:
-    """Return a frame of two dice at rest, and what `camera live` draws over it."""
+    """Return a frame of two dice at rest with the overlay of `camera live`."""
     camera = filming()
     follower = Follower(rig(), camera.empty())
     picture = camera.empty()
@@ -34,7 +34,7 @@ def followed() -> tuple[Array, Array]:
 
 
 def faults(picture: Array) -> Array:
-    """Return the same frame as each view fault shows it, six side by side."""
+    """Return the frame with each of the six view faults, side by side."""
     tiles = []
     for says, (code, spoil) in FAULTS.items():
         tile = cv2.resize(spoil(AT_US, picture), (WIDE, HIGH), interpolation=cv2.INTER_AREA)
@@ -47,7 +47,7 @@ def faults(picture: Array) -> Array:
 
 
 def main() -> None:
-    """Write the pictures into the given folder."""
+    """Write the pictures to the folder given on the command line."""
     folder = Path(sys.argv[1])
     folder.mkdir(parents=True, exist_ok=True)
     picture, live = followed()

@@ -1,4 +1,4 @@
-"""Dice rendered as a camera over a table sees them."""
+"""Renders pictures of dice under a camera over a table."""
 
 import numpy as np
 
@@ -7,7 +7,7 @@ from drivers.vision.arrays import Array
 
 GREEN = (60, 110, 30)
 ABOVE = Lens(place_mm=(0.0, 0.0, 190.0))
-EDGE_PX = 67.6  # edge of a 19 mm die under that camera, at mid-height: 640 px x 19 mm / (190 - 10) mm
+EDGE_PX = 67.6  # edge of a 19 mm die under the camera, at mid-height: 640 px x 19 mm / (190 - 10) mm
 
 
 def still(
@@ -23,18 +23,18 @@ def still(
 
 
 ASLANT = Lens(760, 960, 1200.0, (3450.0, 550.0, 1500.0), (3180.0, 550.0, 0.0))
-"""A camera over the end of a table of 3600 x 1100 mm, mounted as in the guide."""
+"""A camera over the end of a table of 3600 x 1100 mm, mounted as described in the guide."""
 ASLANT_ZOOM, ASLANT_EDGE_PX = 4.0, 61.0
 DIM_LENS = Lens(760, 960, 1200.0, (3470.0, 510.0, 1480.0), (3180.0, 550.0, 0.0))
 DIM_LIGHT, GREY = Light(lamp=(0.1, 0.5, 0.9), bright=0.8), (70, 70, 75)
 BLUE = Look(body=(150, 70, 25), pips=(240, 240, 240), translucence=0.15)
-"""The same camera over a grey cloth in less light, with dice whose sides differ little from their tops."""
+"""Dim light over a grey cloth, and dice whose sides differ little from their tops."""
 
 
 def seen_aslant(
     die: Die, light: Light, *beside: Die, lens: Lens = ASLANT, cloth: tuple[int, int, int] = GREEN
 ) -> Array:
-    """Return the part of that camera's still around a die on the felt, with others beside it."""
+    """Return the part of the camera's still around a die on the felt, with other dice beside it."""
     half = 76
     left, top = np.round(lens.project(die.centre_mm[None])[0] * ASLANT_ZOOM).astype(int) - half
     part = lens.part(int(left), int(top), 2 * half, 2 * half, ASLANT_ZOOM)
@@ -43,7 +43,7 @@ def seen_aslant(
 
 
 def pair(first: int, second: int, *, seed: int = 1, look: Look = CASINO_RED) -> tuple[Die, Die]:
-    """Return two dice that do not touch, turned at random."""
+    """Return two dice that do not touch, with random rotations."""
     rng = np.random.default_rng(seed)
     turns = rng.uniform(0.0, 90.0, 2)
     return (

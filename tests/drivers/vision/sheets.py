@@ -1,4 +1,4 @@
-"""The printed calibration page as a camera sees it: read from the PDF, rendered through a known lens."""
+"""Renders the printed calibration page, read from the PDF, through a known lens."""
 
 import re
 
@@ -12,12 +12,12 @@ from drivers.vision.board import COLUMNS, CUT_MM, PAGE_MM, ROWS, SQUARE_MM, page
 
 PX_PER_MM = 8.0
 WALL_MM, PYRAMID_MM = 220.0, 24.0
-"""The height of a wall above the felt, and the distance between its rubber pyramids."""
+"""The height of a wall above the felt, and the distance between the wall's rubber pyramids."""
 SHEET_MM = (COLUMNS * SQUARE_MM + 2 * CUT_MM, ROWS * SQUARE_MM + 2 * CUT_MM)
 
 
 def printed() -> Array:
-    """Return the page as a printer draws it: its filled rectangles, and grey elsewhere."""
+    """Return the printed page: its filled rectangles on a grey background."""
     wide, high = (round(side * PX_PER_MM) for side in PAGE_MM)
     sheet: Array = np.full((high, wide, 3), 235, np.uint8)
     scale = PX_PER_MM * 25.4 / 72
@@ -30,14 +30,14 @@ def printed() -> Array:
 
 
 def cut() -> Array:
-    """Return the board that remains once the page is cut along its line."""
+    """Return the board cut from the page along its line."""
     left, low = (PAGE_MM[0] - SHEET_MM[0]) / 2, (PAGE_MM[1] - SHEET_MM[1]) / 2
     x, y, w, h = (round(value * PX_PER_MM) for value in (left, low, *SHEET_MM))
     return printed()[y : y + h, x : x + w]
 
 
 def rays_of(lens: Lens) -> tuple[Array, Array]:
-    """Return the camera's position, and the viewing direction of each of its pixels, line by line."""
+    """Return the camera's position, and the viewing direction of each pixel, row by row."""
     rows, columns = np.mgrid[0 : lens.height, 0 : lens.width]
     pixels = np.stack([columns, rows], axis=-1).reshape(-1, 1, 2).astype(np.float64)
     straight = cv2.undistortPoints(pixels, lens.matrix, np.array(lens.distortion)).reshape(-1, 2)
@@ -47,7 +47,7 @@ def rays_of(lens: Lens) -> tuple[Array, Array]:
 
 
 def walled(picture: Array, lens: Lens, table: DiceTable) -> Array:
-    """Return a picture of a table's felt with walls of rubber pyramids and a rail on top of them."""
+    """Return a picture of a table's felt with walls of rubber pyramids and a rail on top of the walls."""
     eye, rays = rays_of(lens)
     reach = np.full(len(rays), np.inf)
     along = np.zeros(len(rays))
@@ -75,10 +75,9 @@ def seen(
     seed: int = 1,
     walls: DiceTable | None = None,
 ) -> Array:
-    """Draw the sheet with its lower left corner at the given position, and its lower and left edges in the
-    given directions.
+    """Render the sheet with its lower left corner and its lower and left edges as given.
 
-    Directions are of length one, in the table's axes. With `walls` the sheet is on that table's felt.
+    Directions are unit vectors in the table's axes. With `walls`, the sheet is on that table's felt.
     """
     sheet = cut()
     eye, rays = rays_of(lens)
@@ -99,7 +98,7 @@ def seen(
 
 
 def held(lens: Lens, number: int) -> Array:
-    """Draw the sheet held over the table, in a different pose for each number."""
+    """Render the sheet held over the table, in a different pose for each number."""
     rng = np.random.default_rng(number)
     turn, tilt, way = rng.uniform(-40, 40), rng.uniform(15, 35), rng.uniform(0, 360)
     axis = np.array([np.cos(np.radians(way)), np.sin(np.radians(way)), 0.0])

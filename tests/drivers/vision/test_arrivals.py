@@ -1,4 +1,4 @@
-"""Dice that come into view fast: which spots belong to which die, when two frames do not show it."""
+"""Tests of the assignment of spots to dice that come into view at high speed."""
 
 import numpy as np
 
@@ -16,7 +16,7 @@ def spot(x: float, y: float = 100.0, *, at_border: bool = False) -> Spot:
 
 
 def arrived(*frames: list[Spot], frame_us: int = FRAME_US) -> list[list[float]]:
-    """Return where each die that has arrived was seen, in order of arrival."""
+    """Return the positions of each recognized die, in order of arrival."""
     arrivals = Arrivals()
     found: list[tuple[Sighting, ...]] = []
     for at, spots in enumerate(frames):
@@ -25,7 +25,7 @@ def arrived(*frames: list[Spot], frame_us: int = FRAME_US) -> list[list[float]]:
 
 
 def test_a_die_that_follows_a_faster_one_into_view_is_not_taken_for_it() -> None:
-    # The second die comes into view where the first one was a frame before.
+    # The second die comes into view at the first die's position in the previous frame.
     frames = ([spot(40)], [spot(128), spot(20)], [spot(211), spot(110)], [spot(290), spot(199)])
     assert arrived(*frames) == [[40, 128, 211], [20, 110, 199]]
 

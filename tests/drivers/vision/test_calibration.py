@@ -1,4 +1,4 @@
-"""Calibration with the board measures lens, felt and height; bad pictures are refused, nothing is written."""
+"""Tests of the calibration with the board: lens, felt, height, and the refusal of bad pictures."""
 
 import numpy as np
 import pytest

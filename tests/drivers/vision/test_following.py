@@ -1,4 +1,4 @@
-"""Two dice tracked through a rendered film: their tracks, their resting positions and their faces."""
+"""Tests of two dice in a rendered video: tracks, resting positions and faces."""
 
 from bisect import bisect_left
 
@@ -66,7 +66,7 @@ def test_each_point_of_a_track_lies_within_its_error() -> None:
         after = min(bisect_left(way.t_us, reading.t), len(way.t_us) - 1)
         true = way.poses[after][0][0 if reading.die == names[2] else 1][:2]
         assert reading.error_mm is not None
-        # One frame's motion blur, and three times the stated error.
+        # One frame's motion blur plus three times the stated error.
         assert np.hypot(reading.x - true[0], reading.y - true[1]) < 3 * reading.error_mm + 10
 
 
@@ -111,8 +111,8 @@ def test_a_die_that_comes_late_from_a_hand_out_of_view_was_not_thrown_late(hand_
 
 
 def test_a_die_that_parts_late_from_the_others_spot_is_released_where_both_were_then() -> None:
-    """By default, a table accepts no release older than 120 ms. Reported at the hand, but with a later time,
-    the die would seem to jump."""
+    """By default, a table accepts no release older than 120 ms. A later time with the position at the hand
+    would make the die appear to jump."""
     times = list(range(0, 900_000, 10_000))
     one, two = flat_die(6, 0.0, (0.0, 80.0)), flat_die(3, 0.0, (0.0, 99.2))
     poses = []

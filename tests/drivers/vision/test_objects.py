@@ -1,4 +1,4 @@
-"""An object laid on the felt between throws is not a die of a throw."""
+"""Tests of objects that are placed on the felt between throws."""
 
 import pytest
 

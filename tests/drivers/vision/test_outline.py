@@ -1,4 +1,4 @@
-"""How a die lies: flat on the felt, or otherwise, with its tilt if it can be measured."""
+"""Tests of dice that lie flat on the felt or lean, and of their measured tilt."""
 
 import msgspec
 import numpy as np
@@ -11,11 +11,11 @@ from drivers.vision.rig import Rig
 from tests.drivers.vision.films import FILM_RIG, LENS, filming, rig, sliding
 
 PATIENT_US = 2_400_000
-"""An unclear face is read again until REREAD_US has passed, and then reported as not read."""
+"""Longer than REREAD_US, after which an unclear face is reported as unknown."""
 
 
 def lying(die: Die, camera: Filming, seen_by: Rig, until_us: int = PATIENT_US) -> tuple[DieRest, str]:
-    """Let a die slide into view; return its rest, and why its face was not read."""
+    """Make a die slide into view; return its rest, and the reason why its face was not read."""
     follower = Follower(seen_by, camera.empty())
     for t_us, picture, still in camera.frames(sliding([(die, 0.2)]), until_us):
         for reading in follower.frame(t_us, picture, still):
@@ -54,7 +54,7 @@ def test_C34_PT_2_a_die_that_leans_is_never_reported_as_flat(up: int, towards: f
 
 
 def test_C34_PT_1_a_side_that_reads_as_a_face_is_not_a_face() -> None:
-    """A die that leans by 40 degrees shows two faces about equally: neither is a flat die's face."""
+    """A die that leans by 40 degrees shows two faces about equally. Neither is a flat die's face."""
     for towards in (0.0, 90.0, 180.0, 270.0):
         rest, _ = lying(leaning(flat_die(2, 0.0, (150.0, 100.0)), 40.0, towards), filming(), rig())
         assert (rest.up, rest.on) == (None, "unknown")

@@ -1,4 +1,4 @@
-"""Two cameras over one end: a die in the air is reported at its true position if both cameras see it."""
+"""Tests of two cameras over one end of a table."""
 
 from bisect import bisect_left
 from collections.abc import Iterator
@@ -19,9 +19,9 @@ from drivers.vision.rig import LensSettings, Rig, RigError, RigFile
 
 TABLE = DiceTable(length_mm=600.0, width_mm=400.0, die_mm=19.0, wall_relief_mm=0.0)
 LENSES = [Lens(640, 480, 900.0, (300.0, y, 600.0), (300.0, 200.0, 0.0)) for y in (120.0, 280.0)]
-"""Side by side, with the line between them along the end wall: 160 mm apart, 600 mm above the felt."""
+"""Two cameras 160 mm apart along the end wall, 600 mm above the felt."""
 LATER_US = 5_000
-"""The delay of the second camera's shutter after the first one's."""
+"""The delay of the second camera's shutter relative to the first camera's."""
 GRAVITY_MM_S2 = 9810.0
 
 
@@ -40,7 +40,7 @@ RIGS = [load_rig(lens, name) for lens, name in zip(LENSES, ("left", "right"), st
 
 
 def tossed(dice: list[tuple[Die, float]], seconds: float = 1.4) -> Motion:
-    """Return dice that fly in from the left in one arc, 110 mm high, and come to rest at their times (s)."""
+    """Return dice that fly in from the left in an arc of 110 mm, each with its time of rest in seconds."""
     times = list(range(0, int(seconds * 1e6), 4_000))
     poses: list[tuple[Array, Array]] = []
     for t_us in times:
@@ -60,7 +60,7 @@ def two_dice() -> list[tuple[Die, float]]:
 
 
 def reported_for(way: Motion, *, blind_from_us: int | None = None) -> list[Reading]:
-    """Film a path with both cameras; return the pair's readings. The first may be blinded at some time."""
+    """Return the pair's readings of a path. The first camera is blind from `blind_from_us`."""
     cameras = [Filming(FilmRig(lens, fps=60.0, zoom=2.0), seed) for seed, lens in enumerate(LENSES)]
     followers = [
         Follower(rig, camera.empty(), alone=False) for rig, camera in zip(RIGS, cameras, strict=True)
@@ -84,7 +84,7 @@ def reported_for(way: Motion, *, blind_from_us: int | None = None) -> list[Readi
 
 
 def true_place(way: Motion, reading: DieAt) -> Array:
-    """Return the true position of the nearest die at the time of a point."""
+    """Return the actual position of the die nearest to a point at the point's time."""
     centres = way.poses[min(bisect_left(way.t_us, reading.t), len(way.t_us) - 1)][0]
     places = [centre[:2] for centre in centres]
     nearest: Array = min(
@@ -115,7 +115,7 @@ def test_dice_in_the_air_are_reported_where_they_are() -> None:
     points = [reading for reading in readings if isinstance(reading, DieAt)]
     misses = [float(np.hypot(*(np.array([p.x, p.y]) - true_place(way, p)))) for p in points]
     assert {rest.up for rest in readings if isinstance(rest, DieRest)} == {5, 2}
-    # A single camera takes a die 110 mm up for one 50 mm farther out.
+    # A single camera mistakes a die at a height of 110 mm for a die 50 mm farther out.
     assert np.median(misses) < 2.0
     assert np.percentile(misses, 90) < 6.0
     assert all(point.dev == "left" for point in points)
@@ -139,7 +139,7 @@ def test_a_die_that_the_first_camera_loses_is_tracked_by_the_second() -> None:
 
 @pytest.mark.parametrize("second_up", [3, None])
 def test_two_cameras_that_read_two_faces_read_none(second_up: int | None) -> None:
-    """A face that the second camera contradicts is not reported; if it reads none, the first one's counts."""
+    """A contradicted face is not reported. If the second camera reads no face, the first camera's counts."""
     pair = Pair(*RIGS)
     at = [DieAt(t=t, dev="left", die=1, x=300.0, y=200.0, error_mm=1.0) for t in range(0, 80_000, 16_000)]
     for point in at:

@@ -1,4 +1,4 @@
-"""What the camera reads in a picture of dice at rest, and what it refuses to read."""
+"""Tests of the reading of pictures of dice at rest, and of refusals."""
 
 import re
 
@@ -32,7 +32,7 @@ def test_every_face_is_read_whatever_the_dice_are_made_of(faces: tuple[int, int]
 
 def test_a_die_is_located_where_it_lies() -> None:
     (die,) = read_picture(still(flat_die(5, 20.0, (12.0, -8.0))), EDGE_PX, 1).dice
-    # The centre of its top face, 19 mm above the felt: 640 px / (190 - 19) mm from the centre of the picture.
+    # The centre of the top face, 19 mm above the felt: 640 px / (190 - 19) mm from the picture's centre.
     assert die.x == pytest.approx(319.5 + 12 * 640 / 171, abs=1)
     assert die.y == pytest.approx(239.5 + 8 * 640 / 171, abs=1)
 
@@ -121,7 +121,7 @@ def test_a_1_whose_side_does_not_show_where_another_die_touches_it_is_read(
 
 
 def _face_beside(turn_deg: float, side: int, along_mm: float, other: int) -> list[int | None]:
-    """Return the reading of a 1 that another die touches flush at one of its sides, moved along it."""
+    """Return the reading of a 1 with another die flush at one side, shifted along that side."""
     x, y = 3228.0, 131.0
     out = np.radians(turn_deg + 90.0 * side)
     place = (

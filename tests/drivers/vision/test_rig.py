@@ -1,4 +1,4 @@
-"""The effect of a die's unknown height on its position towards the walls that count, in one camera."""
+"""Tests of the error that a die's unknown height causes towards the walls that dice must hit."""
 
 from math import hypot
 

@@ -1,4 +1,4 @@
-"""If the given length of a die's edge is wrong, the picture is refused instead of being misread."""
+"""Tests that a picture is refused if the given length of a die's edge is incorrect."""
 
 import re
 from dataclasses import replace
@@ -13,13 +13,12 @@ from tests.drivers.vision.scenes import GREEN, GREY, pair, still
 
 NEAR = Lens(1280, 960, 1280.0, (0.0, 0.0, 190.0))
 NEAR_EDGE_PX = 135.2
-"""The edge of a 19 mm die under that camera, measured at the die's mid-height; the top face's edge is 142 px.
-"""
+"""The edge of a 19 mm die under the camera, at the die's mid-height. The top face's edge is 142 px."""
 DARK, PALE = (30, 30, 30), (190, 190, 195)
 
 
 class Laid(NamedTuple):
-    """Two dice of the same make on a cloth."""
+    """Two dice of one kind on a cloth."""
 
     faces: tuple[int, int]
     seed: int

@@ -1,4 +1,4 @@
-"""Which face in a part of a still belongs to the die that lies there."""
+"""Tests of the assignment of faces in a part of a still to the die at its centre."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""One die's track: how far its motion may take it, and which die a single spot belongs to."""
+"""Tests of a die's trail: its reach, and the assignment of spots to dice."""
 
 import numpy as np
 import pytest
@@ -18,12 +18,12 @@ def trail(*xs: float) -> Trail:
 
 
 def spot(x: float, y: float = 100.0, faces: float = 1.0) -> Spot:
-    """Return a spot that covers this many faces of a die."""
+    """Return a spot with an area of `faces` die faces."""
     return Spot(x, y, x - 8, y - 8, x + 8, y + 8, faces * DIE_PX**2, False, np.ones((8, 8), np.uint8))
 
 
 def test_a_die_that_turned_at_a_wall_between_two_frames_is_searched_as_far_as_it_flew() -> None:
-    """It moves at 60 px per frame, bounces between two frames, and is seen 2 px farther, then 26 px back."""
+    """The die moves at 60 px per frame and bounces between two frames: 2 px farther, then 26 px back."""
     seen = trail(40.0, 100.0, 160.0, 162.0)
     next_us = 4 * FRAME_US
     assert abs(136.0 - float(seen.predicted_at(next_us)[0])) < seen.reach(next_us, DIE_PX)
@@ -47,7 +47,7 @@ def test_a_single_sighting_where_a_die_came_from_is_that_die_and_not_another() -
 
 
 def test_a_single_sighting_between_two_of_a_die_is_that_die_and_not_another() -> None:
-    """In the frames between, its spot was too large for one die, as when two dice high up form one spot."""
+    """In the frames between the sightings, the spot was too large for one die, like that of two high dice."""
     seen = trail(40.0, 100.0)
     seen.t_us[1] = 5 * FRAME_US
     assert seen.may_be_sighting(Sighting(3 * FRAME_US, spot(80.0)), DIE_PX)
@@ -63,7 +63,7 @@ def test_a_die_is_where_it_was_last_seen_by_a_time() -> None:
 
 
 def beside(faces: float) -> tuple[list[Trail], list[Spot]]:
-    """Return two dice flying at each other, then one spot of both, and a spot of `faces` faces beside it."""
+    """Return two dice that move towards each other, then their common spot and a spot of `faces` faces."""
     one, two = trail(40.0, 60.0), trail(110.0, 100.0)
     two.die = 2
     one.spot, two.spot = spot(60.0, faces=1.9), spot(100.0, faces=2.0)

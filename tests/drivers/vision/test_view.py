@@ -1,4 +1,4 @@
-"""A camera that no longer sees its table reports the fault by name."""
+"""Tests of the detection of view faults."""
 
 from collections.abc import Callable
 
