@@ -184,7 +184,7 @@ def _delete(arguments: argparse.Namespace) -> int:
             return FAILED
         except OSError as error:
             raise _unwritable_error(folder, error) from error
-        say(f"{one.sha256[:SHOWN_DIGITS]}: deleted; the journal still names it and remains verifiable")
+        say(f"{one.sha256[:SHOWN_DIGITS]}: deleted; the journal still names it and can be verified")
     return OK
 
 

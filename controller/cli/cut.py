@@ -171,7 +171,7 @@ def run_record(arguments: argparse.Namespace) -> int:
     try:
         first, last = _played(arguments)
         if last < first:
-            say("nothing was played; nothing was written")
+            say("nothing was played, so nothing was written")
             return FAILED
         piece = _piece(arguments.socket, first, last)
         write_case(piece, arguments.out, expect)

@@ -316,7 +316,7 @@ def _verify(board: str, device: str, socket: str) -> dict[str, object]:
     if not devices[device]["up"]:
         raise FirmwareMismatchError(
             f"{device}: is down; it last reported {runs};"
-            f" see tablectl devices {device}, and verify it again when it is up"
+            f" see tablectl devices {device}, and repeat this command when the device is up"
         )
     return {"device": device, "firmware": runs}
 

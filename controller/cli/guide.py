@@ -150,7 +150,9 @@ class TestLink:
         except OSError as error:
             raise unreachable_error(self._path, error) from error
         if not block:
-            raise OutOfReachError(f"{self._path}: the controller closed the connection; see its log")
+            raise OutOfReachError(
+                f"{self._path}: the controller closed the connection; see the controller's log"
+            )
         self._rest += block
 
     def _send(self, request: Json) -> None:

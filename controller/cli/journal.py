@@ -348,9 +348,9 @@ def _show_recalled(recalled: Recalled) -> None:
     if recalled.identity is not None:
         print(f"by {recalled.identity.software}")
     if recalled.evidence is None:
-        print("not judged again: it has no evidence of a throw, spin or deal")
+        print("not judged again, because the outcome has no evidence of a throw, spin or deal")
     elif rejudged is None:
-        print("not judged again: this version has no judge for its evidence")
+        print("not judged again, because this version has no judge for the evidence")
     elif rejudged.differences:
         print("judged again, DIFFERENT:", *rejudged.differences, sep="\n  ")
     else:

@@ -77,7 +77,9 @@ def conversation(path: str, request: Json) -> Iterator[Json]:
             with link.makefile("rb") as lines:
                 first = lines.readline()
                 if not first:
-                    raise OutOfReachError(f"{path}: the controller closed the connection; see its log")
+                    raise OutOfReachError(
+                        f"{path}: the controller closed the connection; see the controller's log"
+                    )
                 link.settimeout(None)
                 yield checked_answer(path, msgspec.json.decode(first, type=Json))
                 for line in lines:

@@ -166,7 +166,7 @@ def _execute(chosen: str, words: list[str]) -> int:
         code: int = arguments.run(arguments)
     except PermissionError as error:
         what = error.filename or "a file"
-        say(f"{what}: this user may not access it; run the command as root or as the owner")
+        say(f"{what}: this user may not access the file; run the command as root or as the owner")
         return shell.BAD_INPUT
     except ImportError as error:
         wanted = advice(error, chosen)

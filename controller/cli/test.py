@@ -206,7 +206,7 @@ class GuidedTest:
             return SensorFinding(sensor=lamp, status="pass", says="seen")
         if seen.startswith("n"):
             return SensorFinding(sensor=lamp, status="fail", says="not seen; check the wiring and the output")
-        return SensorFinding(sensor=lamp, status="skipped", says="switched on and off; nobody confirmed it")
+        return SensorFinding(sensor=lamp, status="skipped", says="switched on and off, but not confirmed")
 
 
 def _chosen(name: str, settings: TableSettings, only: list[str] | None) -> list[Step]:

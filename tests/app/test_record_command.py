@@ -65,7 +65,7 @@ def test_a_recording_replays_to_what_the_table_published(
 def test_a_recording_without_play_writes_nothing(table: Table, tmp_path: Path) -> None:
     process = begins(table, tmp_path / "none.jsonl", "--seconds", "1")
     _, said = process.communicate()
-    assert (process.returncode, said) == (1, "tablectl: nothing was played; nothing was written\n")
+    assert (process.returncode, said) == (1, "tablectl: nothing was played, so nothing was written\n")
     assert not (tmp_path / "none.jsonl").exists()
 
 

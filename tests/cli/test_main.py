@@ -157,7 +157,7 @@ def test_a_file_closed_to_this_user_is_bad_input(
     monkeypatch.setattr("controller.cli.journal.journal_file", closed)
     assert cli.main(["journal", "verify"]) == 2
     assert capsys.readouterr().err.startswith(
-        "tablectl: /var/lib/table/journal.db: this user may not access it"
+        "tablectl: /var/lib/table/journal.db: this user may not access the file"
     )
 
 

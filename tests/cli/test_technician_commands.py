@@ -115,7 +115,7 @@ def test_a_technician_tests_devices_and_calibrates_the_camera(craps: Live, tmp_p
     )
     assert code == 0, out
     assert "pass    door" in out
-    assert "switched on and off; nobody confirmed it" in out
+    assert "switched on and off, but not confirmed" in out
 
     until(lambda: craps.status().get("testing") is False, "the end of test mode")
     until(lambda: traces(craps.status()) == traces(before), f"a table as it was before: {traces(before)}")
@@ -268,7 +268,7 @@ def test_an_automatic_wheel_plays_one_game_in_its_test(tmp_path: Path) -> None:
     assert code == 0, out
     assert re.search(r"pass    wheel_status     number \d+, rotor (cw|ccw) at \d+\.\d rpm", out)
     assert again == 0, outputs
-    assert "switched on and off; nobody confirmed it" in outputs
+    assert "switched on and off, but not confirmed" in outputs
 
 
 @pytest.mark.parametrize(
