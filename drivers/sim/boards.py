@@ -456,8 +456,10 @@ def dropping(fraction: float) -> Disturbance:
 
 
 def dropping_for_good(remainder: int) -> Disturbance:
-    """Return a disturbance that loses a node's sentences, even repeated, whose number modulo 2 is
-    `remainder`."""
+    """Return a disturbance that loses all sentences of a node whose number modulo 2 is `remainder`.
+
+    Repetitions of these sentences are lost as well.
+    """
 
     def drop(_rng: Random, line: bytes) -> list[tuple[int, bytes]]:
         words = line.split(b" ", 3)

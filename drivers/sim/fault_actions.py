@@ -371,7 +371,8 @@ def wheel_self_test(site: Site) -> Undo:
 
 
 def wheel_setting(site: Site) -> Undo:
-    """Commit a wrong setting and power-cycle the wheel; at the end, do the same with the correct setting."""
+    """Commit an invalid setting and power-cycle the wheel; at the end, do the same with the approved
+    setting."""
     wheel = _wheel(site)
     correct = wheel.parameters["m"]
 

@@ -55,7 +55,7 @@ _STEP_SPEED_FACTOR = 1.05
 """Maximum ratio of a ball's speed before its first proven step to its speed in that step, which has an error
 of 5 %."""
 _MIN_OTHER_PASSES, _MIN_OTHER_TURNS = 6, 3.0
-"""Passes and turns from which the remaining pulses count as a second ball. Dust alone made no such run in a
+"""Passes and turns from which the remaining pulses count as a second ball. Dust alone made no second run in a
 thousand spins."""
 
 

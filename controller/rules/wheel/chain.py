@@ -45,8 +45,7 @@ of a worn track."""
 _PLAIN_COST = 0.35
 """Cost below which a step is accepted without a second story."""
 STRAY_COST = 1.0
-"""Cost of a pulse that is not the ball's, which is the unit of all costs. One pulse in five may be such a
-stray."""
+"""Cost of a pulse that is not the ball's, which is the unit of all costs. One pulse in five may be stray."""
 _SAME_PASS_TURNS = 1 / 12
 """Number of turns within which a second pulse of a beam belongs to the same pass."""
 DOUBLE_COST = 0.3
@@ -68,7 +67,7 @@ _MAX_STORIES = 10
 launch."""
 _MAX_NEWEST = 4
 """Maximum number of additional stories with a launch at the newest pulse. A few pulses before a silence have
-so many explanations that the launch after the silence would be dropped."""
+many explanations, which would displace the launch after the silence."""
 CLEAR_MARGIN = 0.6
 """Difference in cost from the cheapest story at which a story is ruled out, about the cost of one doubtful
 pulse."""
@@ -498,7 +497,7 @@ class Chain:
     def _relaunch(self, stories: Sequence[Story], t: int, beam: int, options: list[_Option]) -> None:
         """Begin a further run at this pulse; the pulses before belong to a different launch, or to a hand.
 
-        All such stories continue in the same way, so only those after the cheapest story are created.
+        The new stories continue in the same way, so only those after the cheapest story are created.
         """
         min_cost, before = inf, stories[0]
         for story in stories:

@@ -1,8 +1,8 @@
 """A launch whose first pulses come from beam to beam at nearly constant speed.
 
-One story is enough for such a start. A search of all stories (`chain.py`) would follow other stories as well,
-but drop them all at the pulse that completes the start. At that pulse, this story costs at most 0.5 and any
-other story at least 2.7.
+One story is enough for a clean start. A search of all stories (`chain.py`) would follow other stories as
+well, but drop them all at the pulse that completes the start. At that pulse, this story costs at most 0.5 and
+any other story at least 2.7.
 
 A story of the other direction has one of three forms: each step between neighbouring beams passes a working
 beam that reports no pulse (cost 0.7); only every second or third pulse is the ball's (cost 1 for each omitted

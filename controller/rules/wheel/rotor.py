@@ -7,8 +7,8 @@ the turn before or after. If a person changed the rotor's speed in that turn, th
 
 A quadratic fit to the last passes predicts the length of future turns, because a free rotor loses speed
 evenly. The prediction never places a pocket reading. A pocket reading is placed between the index passes
-before and after it, so it waits for the next pass. The pocket is confirmed when the readings of as many
-consecutive turns as the rule set requires agree, typically three.
+before and after it, so it waits for the next pass. The pocket is confirmed when the readings of consecutive
+turns agree. The rule set determines the number of turns, typically three.
 """
 
 from bisect import bisect_right
@@ -40,8 +40,8 @@ _MAX_FIT_ERROR_TURNS = 0.02
 """Maximum distance of a pass from the curve, in turns: three quarters of a pocket, so a fit is never off by a
 complete pocket."""
 _TOO_MANY_GAPS = 3
-"""Number of gaps among six passes that shows that no passes were missed, but turns were counted at twice
-their rate."""
+"""Number of gaps among six passes that missed passes do not explain. The turns were counted at twice their
+rate."""
 _OFF_PHASE_TURNS = 0.06
 """Maximum deviation of a pass from a complete turn, for each turn since the last pass. With a worn bearing, a
 turn of 2 s is up to 2 % longer than the turn before, and the first curve, through two passes, includes no

@@ -79,7 +79,7 @@ STEP_VARIATION = 0.08
 MAX_LOSS = 0.5
 """Maximum loss of speed, in rev/s per second. Real balls lose 0.3 at their knee."""
 MIN_PULSES, MIN_TURNS = 4, 0.999
-"""Minimum pulses and turns of a run. Pulses from a hand do not form such a lap. A lap is the sum of steps
+"""Minimum pulses and turns of a run. Pulses from a hand do not form a lap. A lap is the sum of steps
 from beam to beam, which rounding may make slightly less than 1."""
 _NEWEST_LOSS_WEIGHT = 0.3
 """Weight of the newest step in the ball's loss per second. The effect of a tilted bowl averages out over
