@@ -191,7 +191,7 @@ DAY_US = 86_400_000_000
 
 
 class Retention:
-    """The removal of the journal's expired contents, whose digests are kept for the chain's verification."""
+    """A retention policy, which drops the journal's expired contents and keeps their digests."""
 
     def __init__(self, journal: Journal, settings: RetentionSettings, wall: Callable[[], WallTime]) -> None:
         """Use these settings; the first call of `drop_expired` checks at once."""

@@ -40,9 +40,8 @@ from drivers.health import Causes
 BUSY_TICK_S = 0.02
 """Maximum time step while an attempt is in progress or readings arrive.
 
-A reading, a fault or a query about bets ends the step at once. A timer, a delayed reading or a statement to
-settlement ends the step when due. The step therefore limits only the age of the view, the lamps and the
-allowed inputs.
+Readings, faults, queries about bets and due timers end a step early. The step therefore limits only the age
+of the view, the lamps and the allowed inputs.
 """
 MIN_TICK_S = 0.0001
 """Minimum time step, used when a timer or a statement is overdue."""
@@ -61,7 +60,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 def awaited_line(awaited: Awaited | None) -> bytes:
-    """Return the line that reports to watchers the attempt that awaits a ruling, or null."""
+    """Return the line for watchers with the attempt that awaits a ruling, or null."""
     return b'{"awaited":%s}\n' % _encode(awaited)
 
 

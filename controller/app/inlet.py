@@ -153,7 +153,7 @@ class Inlet:
         self._lost[reading.dev] = OverflowLoss(before.first_us, before.readings + 1, down)
 
     def _report_losses(self) -> None:
-        """Queue health reports that represent the losses, also in a replay."""
+        """Queue the losses as health reports, which a replay includes."""
         if not self._lost:
             return
         lost, self._lost = self._lost, {}

@@ -124,7 +124,7 @@ def _rotate(kind: Kind, path: Path, who: str, reason: str, *, lost: bool) -> Key
         proof = load_key(new_file, kind).sign_handover(bytes.fromhex(before)).hex() if before else ""
         step = msgspec.structs.replace(step, proof=proof)
     _append(path, step, old)
-    _publish(kind, path, step.new)  # before the move, to end the trust in the old key first
+    _publish(kind, path, step.new)  # before the move, to end trust in the old key first
     _move_into_place(new_file, path)
     return step
 

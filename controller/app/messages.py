@@ -70,7 +70,7 @@ class Enter(Request, frozen=True, kw_only=True, omit_defaults=True, tag="input")
     count: int | None = None
     reason: Words | None = None
     what: Words | int | None = None
-    """The object of the input; for a ruling, the attempt's number, as in its outcomes."""
+    """The subject of the input; for a ruling, the attempt's number, as in its outcomes."""
     on: bool | None = None
     of_review: bool = False
     """Whether the ruling applies only to the attempt that awaits one; if somebody has already ruled on that
@@ -137,7 +137,7 @@ class OutputTest(Request, frozen=True, kw_only=True, tag="try"):
 
 
 class TestResult(Request, frozen=True, kw_only=True, tag="tested"):
-    """A report, during a test, of a device's sensors that passed, and that failed with these findings."""
+    """A report, during a test, of the sensors of a device that passed or failed, with the findings."""
 
     device: Name
     passed: Annotated[tuple[Name, ...], Meta(max_length=64)] = ()

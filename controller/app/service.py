@@ -46,7 +46,7 @@ SEND_TIMEOUT_S = 0.2
 
 
 class Notifier:
-    """The sender of messages to the service manager's socket, which `NOTIFY_SOCKET` names."""
+    """A client of the service manager's notification socket (`NOTIFY_SOCKET`)."""
 
     def __init__(self, environ: Mapping[str, str]) -> None:
         """Read the socket's address and the watchdog's interval from the environment."""

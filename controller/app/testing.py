@@ -51,7 +51,7 @@ class GuidedTests:
         self._daemon = daemon
         self._one = Lock()
         self._ending = False
-        """Whether the test that holds the lock is ending, but the table is still in test mode."""
+        """Whether the test that holds the lock has ended, but the table is still in test mode."""
         self._pause = Event()
         self._results = Bucket(RESULTS, daemon.monotonic.now_us())
 

@@ -17,7 +17,7 @@ class View(NamedTuple):
     first: First
     attempt_open: bool
     in_flight: bool
-    """Whether an attempt is neither decided nor under review."""
+    """Whether an attempt is in progress, and therefore neither decided nor under review."""
     held: bool
     hold_ends_us: int | None
     """The end of the current hold, until which the call can be stopped; None if no call is held."""

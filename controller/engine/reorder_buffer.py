@@ -46,10 +46,10 @@ MAX_AHEAD_US = 1_000_000
 """Maximum lead of a reading's time over its arrival; with a larger lead, the reading is rejected."""
 
 STEP_US = 1_000_000
-"""Maximum lag of a reading without doubt; with a larger lag, it is late or its clock was set back."""
+"""Maximum lag of a reading that is not doubtful. With a larger lag, it is late or its clock was set back."""
 
 LEAP_US = 1_000_000
-"""Maximum lead of a reading without doubt; with a larger lead, it is invalid or the first after a pause."""
+"""Maximum lead of a reading that is not doubtful. With a larger lead, it is invalid or follows a pause."""
 
 _ORDER_AT_SAME_TIME: tuple[type[Reading], ...] = (
     DeviceUp,
@@ -124,8 +124,8 @@ class ReorderBuffer:
     def put_all(self, readings: Iterable[AnyReading]) -> Iterator[tuple[AnyReading, int | None]]:
         """Put readings in order of arrival; yield those that do not count or that reveal a clock step.
 
-        Each reading is yielded with the result of `put`. An input is not put into the buffer, but yielded
-        with None, because the session decides whether it must wait.
+        Each reading is yielded with the result of `put`. Inputs are yielded with None and not put into the
+        buffer, because the session decides whether they must wait.
         """
         for reading in readings:
             t = reading.t
@@ -155,7 +155,7 @@ class ReorderBuffer:
             self._doubtful = _Doubtful(reading, t, has_arrival=False)
 
     def put(self, reading: AnyReading) -> int:
-        """Put a reading into the buffer; return 0, or if the reading does not count, its time's error in us.
+        """Put a reading into the buffer; return 0 if it counts, otherwise the error of its time in us.
 
         A reading does not count if it is late, or more than `MAX_AHEAD_US` ahead of its arrival. The result
         for a doubtful reading is 0; if no later reading confirms it, it is added to `set_aside`.
@@ -267,7 +267,7 @@ class ReorderBuffer:
     def may_decide_now(self, entered: Input) -> bool:
         """Return whether an input may be decided now, without a wait for delayed readings.
 
-        A late input may not, nor an input that would overtake a reading in `_NOT_OVERTAKEN`.
+        An input that is late, or that would overtake a reading in `_NOT_OVERTAKEN`, must wait.
         """
         return self.watermark <= entered.t and all(type(e[2]) not in _NOT_OVERTAKEN for e in self._waiting)
 

@@ -39,7 +39,7 @@ _NOTHING: tuple[Effect, ...] = ()
 OnInput = Callable[[Input, InputRefused | None, str], None]
 """Called for each decided input, with the refusal (None if the input was accepted) and the answer."""
 _BEGINS_ALONE = (DieReleased, Card)
-"""The kinds of readings that begin an attempt without others; a ball's launch takes a lap of pulses."""
+"""The kinds of readings of which a single one begins an attempt; a ball's launch requires a lap of pulses."""
 _CHANGES_MODE = frozenset({Input, Switch, DeviceUp, DeviceDown, DeviceFault})
 """The kinds of readings that can change whether the game receives readings."""
 
