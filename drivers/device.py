@@ -111,8 +111,7 @@ LineCommands = tuple[ReadLevel | SetOutput | Mute, ...]
 
 WALLS: tuple[Wall, ...] = ("left", "right", "front", "back")
 RandomBytes = Callable[[int], bytes]
-"""Returns a number of random bytes, like `os.urandom`, for the nonces of a handshake. Outcomes never use it.
-"""
+"""Returns random bytes, like `os.urandom`, for the nonces of a handshake. Outcomes never depend on them."""
 Data_contra = TypeVar("Data_contra", contravariant=True)
 Output_co = TypeVar("Output_co", covariant=True)
 

@@ -378,7 +378,7 @@ class PortReopening:
         self.due_us = now_us + REOPEN_US
 
     def request(self, now_us: int) -> None:
-        """Request that the port be reopened, unless the waiting period has not expired."""
+        """Request that the port be reopened, if the waiting period has expired."""
         if now_us >= self.due_us:
             self.postpone(now_us)
             self._requested = True

@@ -150,7 +150,7 @@ class JsonCameraSettings:
     microseconds of the script's steady clock.
     """
     silent_s: float = 1.5
-    """Duration from which silence is a fault. The script sends {"kind": "alive"} when it has nothing else to
+    """Duration of silence that is a fault. The script sends {"kind": "alive"} when it has nothing else to
     send.
     """
     alive_ms: int | None = None

@@ -17,7 +17,7 @@ from drivers.gpio.settings import BeamsSettings, TimedInput
 from drivers.readings import build_reading
 
 MARGIN_US = 200
-"""Minimum time between edges of two lines at which their order is certain."""
+"""Minimum time between edges of two lines at which the order of the edges is certain."""
 MAX_PULSE_US = 200_000
 """Maximum length of a pulse. A longer pulse is caused by a hand, or by a rotor that is parked or starting.
 The middle of a pulse of maximum length is 100 ms old at its end. By default, a table waits 120 ms for delayed

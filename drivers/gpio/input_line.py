@@ -14,8 +14,7 @@ HIDDEN_PULSE_US = 5_000
 interval, the contact may be bouncing."""
 REQUEST_AGAIN_US = 50_000
 QUIET_US = 1_000_000
-"""Period over which edges are counted, and time after which a babbling line that has become quiet is used
-again."""
+"""Period over which edges are counted, and duration of silence after which a babbling line is used again."""
 _SEQ = 2**32
 _ALWAYS_US = 2**63
 

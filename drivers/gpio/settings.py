@@ -157,8 +157,8 @@ class PanelOutput:
 class PanelSettings:
     """A `gpio-panel` device: buttons, switches, lamps and buzzer.
 
-    `factory` names the library through which the lines are requested. It is gpiod. A table's file from
-    release 0.2 may name lgpio, but gpiod is used.
+    `factory` names the library through which the lines are requested, gpiod. A table's file from release 0.2
+    may name lgpio, but gpiod is also used in that case.
     """
 
     chip: ChipLabel

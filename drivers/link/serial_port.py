@@ -18,7 +18,7 @@ READ_TIMEOUT_S = 1.0
 WRITE_TIMEOUT_S = 0.5
 
 _FAILURES = (OSError, termios.error)
-"""Exceptions raised by pyserial: its exceptions are OSErrors, and it does not catch termios.error."""
+"""Exceptions raised by pyserial, including termios.error, which it does not convert."""
 _MISSING = {errno.ENOENT, errno.ENXIO, errno.ENODEV}
 _BUSY = {errno.EBUSY, errno.EAGAIN, errno.EWOULDBLOCK}
 _FORBIDDEN = {errno.EACCES, errno.EPERM}

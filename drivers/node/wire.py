@@ -1,4 +1,4 @@
-"""The part of the node link that both ends share: lines, sequence numbers, session and seal."""
+"""The part common to both ends of the node link: lines, sequence numbers, session and seal."""
 
 import hmac
 from collections import deque

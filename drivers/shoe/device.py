@@ -221,7 +221,7 @@ class ShoeSettings:
     """Time within which the shoe may repeat a code. Two cards with the same code must be at least twice this
     time apart."""
     silent_s: float | None = None
-    """Duration from which silence is a fault, for a shoe that regularly sends a code listed under `alive`."""
+    """Duration of silence that is a fault, for a shoe that regularly sends a code listed under `alive`."""
 
     def __post_init__(self) -> None:
         """Raise ValueError for invalid settings."""

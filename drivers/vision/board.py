@@ -1,4 +1,4 @@
-"""The calibration board: a ChArUco board as a printable page, and its corners in a picture."""
+"""Generates the printable page of the calibration board, a ChArUco board, and finds it in a picture."""
 
 from collections.abc import Iterator
 from typing import NamedTuple

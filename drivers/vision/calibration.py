@@ -15,7 +15,7 @@ from drivers.vision.board import BoardView
 from drivers.vision.rig import MAX_POINT_ERROR_MM, LensSettings
 
 TableCorner = Literal["left-front", "left-back", "right-front", "right-back"]
-"""An inside corner of the table, as the stickperson sees it: the stickperson's rail is the front (y = 0)."""
+"""An inside corner of the table from the stickperson's position, whose rail is the front (y = 0)."""
 
 MIN_VIEWS = 5
 """Minimum number of differently tilted views of the board from which a lens is measured."""
@@ -131,7 +131,7 @@ def measure_felt(laid: Mapping[TableCorner, BoardView], table: DiceTable, lens: 
 
 
 def _on_table(corner: TableCorner, board_mm: Array, table: DiceTable) -> Array:
-    """Convert positions on a board to table positions; the board's lower left corner is in this corner."""
+    """Convert positions on a board, whose lower left corner is in this table corner, to table positions."""
     x, y = board_mm[:, 0], board_mm[:, 1]
     match corner:
         case "left-front":

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from drivers.vision.arrays import Array
 from drivers.vision.pips import EDGE_PX, Pips
 
-# Minimum product of fit and aspect of a spot that may start a face. The pips of side faces have less.
+# Minimum product of fit and aspect of a spot that may start a face. Pips of side faces are flatter.
 MIN_GOOD_FIT = 0.5
 # Range of the distance between opposite corner pips: 0.71 of the edge on most dice, seen from above.
 DIAGONAL = (0.46 * EDGE_PX, 0.98 * EDGE_PX)
@@ -36,7 +36,7 @@ class Face:
     """A possible face of a die. Lengths are in pixels."""
 
     up: int
-    rows: tuple[int, ...]  # of its pips in a `Pips`
+    rows: tuple[int, ...]  # rows of the pips in a `Pips`
     centre: Array  # (2,)
     diagonals: Array  # (2, 2): half diagonals to the corner pips; zeros for a 1
     lattice_error: float  # RMS distance of the pips from their lattice positions, in edges

@@ -45,19 +45,19 @@ change by more."""
 NUDGED_EDGES = 0.12
 """Shift of a spot, in edges, from which a die reported at rest counts as moving again."""
 REAPPEAR_US = 3_000_000
-"""If exactly one die is missing, a die that comes into view within this time of its last sighting is the
+"""If exactly one die is missing, a die that comes into view within this time after the last sighting is the
 missing die."""
 REREAD_US = 1_500_000
-"""Time for which the faces of dice at rest are re-read before they are reported as unknown."""
+"""Time for which the face of a die at rest is re-read before it is reported as unknown."""
 REST_AGE_US = 1_000
-"""Maximum age of a resting position at the frame in which its face was read. Reading faces takes up to 60 ms,
-a frame's passage through the driver up to 35 ms, and a table rejects readings older than its
+"""Maximum age of a resting position, relative to the frame in which its face was read. Reading faces takes up
+to 60 ms, a frame's passage through the driver up to 35 ms, and a table rejects readings older than its
 `max_lateness_ms`. A millisecond is less than the time between two frames, so a resting position is always
 newer than the die's point in the previous frame.
 """
 RELEASE_AGE_US = 100_000
-"""Maximum age of a release at the frame in which the spot is recognized as a die. A release may be older than
-a resting position, because it does not wait for a face to be read."""
+"""Maximum age of a release, relative to the frame in which the spot is recognized as a die. A release may be
+older than a resting position, because it requires no face."""
 COLLECTED_US = 120_000
 """Time without a sighting after which a die has been collected."""
 SAME_HAND_US = 170_000
@@ -126,7 +126,7 @@ class Follower:
         return next((trail.crops for trail in self._trails if trail.die == die), ())
 
     def unread_reason(self, die: int) -> str:
-        """Return why the latest reading of a resting die's face failed; empty if it succeeded."""
+        """Return the reason why the latest reading of a resting die's face failed; empty if it succeeded."""
         return next((trail.unread_reason for trail in self._trails if trail.die == die), "")
 
     def abandoned(self, t_us: int) -> list[Reading]:
@@ -313,7 +313,7 @@ class Follower:
             self._trails = []
 
     def _report_rests(self, t_us: int, still: Still, die_px: float) -> list[Reading]:
-        """Return the resting positions of dice whose face was read twice alike, or not within REREAD_US."""
+        """Return the resting positions of dice whose readings agree, or did not agree within REREAD_US."""
         readings: list[Reading] = []
         lying = [trail for trail in self._trails if self._is_lying(trail, t_us)]
         parts = {trail.die: still.around(trail.places[-1], CROP_EDGES * die_px) for trail in lying}

@@ -18,7 +18,7 @@ from drivers.vision.reading import DieSeen
 from drivers.vision.rig import Rig
 
 SOFT_EDGES = 0.07
-"""Blur and measuring error of an outline, in edges. A tilt of 6 degrees has the same effect."""
+"""Blur and measuring error of an outline, in edges. Tilts up to 6 degrees have no larger effect."""
 MAX_BLUR_FACES = 0.05
 """Maximum area, as a fraction of a face, that blur can add outside a flat die's outline or remove inside."""
 AROUND_EDGES, MAX_UNSURE_FRACTION = 0.3, 0.2
@@ -114,7 +114,7 @@ class Outlines:
         return unsure <= MAX_UNSURE_FRACTION * cv2.countNonZero(around)
 
     def tilt_deg(self, shape: Shape) -> float | None:
-        """Return the tilt of a cube with this shape; None if no leaning cube has it."""
+        """Return the tilt of a cube with this shape; None if no leaning cube has this shape."""
         if not self._rig.has_position:
             return None
         best, tilt = 0.0, 0.0
@@ -157,7 +157,7 @@ class Outlines:
         return _largest(bare)
 
     def _flat_outlines(self, middle: Array, side: tuple[float, float] | None) -> Iterator[Array]:
-        """Yield the outlines that a flat die with this face up may have."""
+        """Yield the possible outlines of a flat die with this face up."""
         for turn in self._possible_turns(middle, side):
             yield from self._draw_outlines(middle, turn, 0.0, 0.0)
 

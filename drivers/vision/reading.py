@@ -40,7 +40,9 @@ MIN_CLEAR_STEP = 30.0  # minimum step at a clear side, in grey levels; false sid
 FAR_SIDE = 0.7  # minimum distance of a 2's farthest side from each of its pips, in edges
 # Distances from a 1's centre of the area beyond a side that a touching die would cover, in edges.
 BEYOND = np.linspace(0.6, 0.9, 9, dtype=np.float32)
-MIN_BEYOND_FRACTION = 0.6  # minimum fraction of that area with the 1's colour; pips and the gap differ
+MIN_BEYOND_FRACTION = (
+    0.6  # minimum fraction of that area with the 1's colour; pips and the gap have other colours
+)
 # Minimum score of a second reading of one die that casts doubt on the first, as a fraction of its score.
 RIVAL_FRACTION = 0.72
 
@@ -411,7 +413,7 @@ def _is_whole_one(image: Array, pips: Pips, face: Face) -> bool:
 
 
 def _area(one: _Candidate) -> float:
-    """Return a face's area in square edges, computed from the nearer side of each opposite pair.
+    """Return a face's area in die faces, computed from the nearer side of each opposite pair.
 
     The opposite sides of an apparent 4, formed by pips of two touching dice, are at different distances.
     """

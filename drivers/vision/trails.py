@@ -44,7 +44,8 @@ class Trail:
     die: int
     released_us: int
     release_place: Array
-    """The position of the first sighting, or the common spot's at `released_us` if two dice came as one."""
+    """The first sighting's position or, for a die that separates from another, the common spot's at
+    `released_us`."""
     t_us: list[int] = field(default_factory=list)
     places: list[Array] = field(default_factory=list)
     spot: Spot | None = None
@@ -183,7 +184,7 @@ def locate_die(
         return _split_spot(spot, trail, sharers, t_us), 0.35 * die_px
     error = blur_error(spot, die_px)
     if spot.at_border:
-        # Half the length of the hidden part is the distance between the visible part's centre and the die's.
+        # The die's centre is half the hidden part's length beyond the visible part's centre.
         width, height = spot.size
         size = np.array([width, height])
         missing_px = np.maximum(0.0, 1.15 * die_px - size)

@@ -15,7 +15,7 @@ WEIGHTS = (4, 4, 2, 1)
 edge.
 """
 MISFIT_UM = 60000
-"""Maximum deviation of an arrival from the located impact, as the wave's distance in that time."""
+"""Maximum deviation of an arrival, as the distance that the wave travels in that time."""
 MIN_SENSORS = 2
 END_UM = 14000
 """Distance from the first or last sensor within which an impact is reported at the sensor. A die that strikes
@@ -32,7 +32,7 @@ class Place:
         Args:
             pos_um: The impact's position along the wall.
             at_us: The impact's time.
-            misfit_um: The maximum deviation of an arrival, as the wave's distance in that time.
+            misfit_um: The maximum deviation of an arrival, as for MISFIT_UM.
             count: The number of arrivals.
         """
         self.pos_um = pos_um
@@ -106,8 +106,8 @@ class Line:
     def between(self, runs: list[tuple[int, int, int]], low: int, high: int) -> tuple[int, int]:
         """Return the least-squares position between `low` and `high`, and the time of the impact.
 
-        The time is relative to the first arrival, and is expressed as the wave's distance. The solution
-        follows from the weighted means of the sensors below and above the position.
+        The time is relative to the first arrival, and is expressed as the distance that the wave travels. The
+        solution follows from the weighted means of the sensors below and above the position.
         """
         below = above = 0
         below_um = above_um = 0
@@ -127,7 +127,7 @@ class Line:
 
 
 RINGS_US = 12000
-"""Minimum duration of an impact's ringing (the table's `ringing_ms`)."""
+"""Time after an impact in which all edges are ringing (the table's `ringing_ms`)."""
 QUIET_US = 3000
 """Time without an edge, three periods of the slowest panel, after which ringing is over."""
 MAX_RINGING_US = 40000
@@ -172,7 +172,7 @@ class Wall(Board):
         return [] if self.error_mm < 0 else [("error_mm", str(self.error_mm))]
 
     def poll(self, now_us: int) -> list[tuple[str, list[tuple[str, str]], int]]:
-        """Return an impact after the time in which every sensor may detect it."""
+        """Return an impact after the time window in which all sensors may detect it."""
         for pin, level, at_us in self.hardware.edges():
             if pin in self.sensors:
                 self.edge(self.sensors.index(pin), bool(level), at_us)
