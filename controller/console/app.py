@@ -44,11 +44,11 @@ MAX_DISPLAY_STREAMS = 24
 """Maximum numbers of staff pages and displays with a live stream. A further stream ends an existing one (see
 `Streams`)."""
 HEARTBEAT_INTERVAL_S = 10.0
-"""Interval between heartbeats on a stream without changes. A page detects a lost connection by them."""
+"""Interval between heartbeats on a stream without changes. Missing heartbeats reveal a lost connection."""
 DECISION_TIMEOUT_S = 5.0
 """Maximum time that the answer to an input waits for the table's decision."""
 MUST_NAME_ATTEMPT = frozenset({"accept", "void", "no_roll", "set_dice", "set_number", "misdeal"})
-"""Rulings for which a screen must name the attempt. They can then not apply to a different attempt."""
+"""Rulings for which a screen must name the attempt. They then can't apply to a different attempt."""
 Handler = Callable[[Request], Awaitable[Response]]
 Short = Annotated[str, Meta(min_length=1, max_length=64)]
 _STATIC = Path(__file__).parent / "static"

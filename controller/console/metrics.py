@@ -131,7 +131,7 @@ class _Table(Collector):
 
 
 def _families(status: Status) -> Iterator[Metric]:
-    table_info = InfoMetricFamily("table", "Which table this is")
+    table_info = InfoMetricFamily("table", "The table's name and rule set")
     table_info.add_metric((), {"table": status.table, "ruleset": status.ruleset})
     yield table_info
     yield _gauge(

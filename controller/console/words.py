@@ -65,7 +65,7 @@ _STAGES: Mapping[str, str] = {"button_draw": "Draw for the button", "roll_off": 
 _RESULT_REQUESTS: Mapping[str, str] = {
     "roll": "touch what the dice show",
     "spin": "touch where the ball lies",
-    "deal": "enter what is missing",
+    "deal": "enter the missing card",
 }
 """The instructions for a review whose result may be entered."""
 PLAYED: Mapping[str, str] = {"roll": "Rolls", "spin": "Spins", "deal": "Deals"}
@@ -88,7 +88,7 @@ def cause(reason: Reason) -> str:
 
 
 def cause_among(reason: Reason, among: Sequence[Reason]) -> str:
-    """Return one of several reasons as text. A reason that applies to both dice gets a joint text."""
+    """Return one of several reasons as text. A reason for both dice has a separate text."""
     dice = {one.die for one in among if (one.code, one.rule) == (reason.code, reason.rule)}
     if dice == {1, 2} and reason.code in _OF_BOTH:
         return _OF_BOTH[reason.code]
@@ -147,7 +147,7 @@ def outcome(shown: AttemptOutcome) -> str:
 
 
 def result(shown: AttemptOutcome) -> str:
-    """Return a result that can be called back as text. For a deal this is the announcement."""
+    """Return the text of a result that can be called back. For a deal this is the announcement."""
     return shown.data.announcement or outcome(shown)
 
 

@@ -198,8 +198,8 @@ def check_head(
         found, expected = f"the head file of table {head.table}", f"that of table {table}"
         raise JournalFault("journal_other_table", place.head, found, expected)
     if head.signature and not signed_by(head, keys.at(head.n + 1)):
-        found = "a record not signed with the table's key"
-        raise JournalFault("journal_head_forged", place.head, found, "a record signed with it")
+        found = "a record with an invalid signature"
+        raise JournalFault("journal_head_forged", place.head, found, "a record signed with the table's key")
     if head.n > last_n:
         code = "journal_restored" if _was_closed(connection, last_n, place) else "journal_cut_short"
         expected = f"row {head.n} or later, as {place.head} records"

@@ -229,7 +229,7 @@ def _load(path: Path, kind: KeyKind, forbidden: int, expected: str) -> Key:
                 "journal_key_unreadable", path, "a path that is not a regular file", "a key file"
             )
         if mode & forbidden:
-            found = f"mode {stat.S_IMODE(mode):04o}, with which others can read the key"
+            found = f"mode {stat.S_IMODE(mode):04o}, in which others can read the key"
             raise JournalFault("journal_key_exposed", path, found, expected)
         pem = os.read(descriptor, MAX_KEY_BYTES)
     finally:

@@ -79,8 +79,8 @@ MIN_VERIFIED_ROWS = 5000
 def recover(place: JournalLocation, key: PublicKey, table: str) -> Recovered:
     """Verify a journal from the last checkpoint without writing; return the state from which to continue.
 
-    Raises JournalFault if the journal is missing, another table's, damaged, changed, or older than its head
-    file.
+    Raises JournalFault if the journal is missing, another table's, damaged or changed, or does not match its
+    head file.
     """
     connection = open_reader(place.journal)
     try:
@@ -95,7 +95,7 @@ def recover(place: JournalLocation, key: PublicKey, table: str) -> Recovered:
 def walk_from_checkpoint(
     connection: apsw.Connection, path: Path, key: PublicKey, table: str, progress: Progress | None = None
 ) -> Walk:
-    """Check the journal's table and key, and verify the rows since its last checkpoint."""
+    """Check the journal's table and key, and verify at least the rows since its last checkpoint."""
     origin = read_origin(connection, path)
     if origin is not None and origin.table != table:
         found, expected = f"the journal of table {origin.table}", f"that of table {table}"
@@ -341,7 +341,7 @@ def replace_key(
 def check_replaceable(place: JournalLocation, old: Key | None, new: Key | None) -> None:
     """Check that `old` can be replaced, or that the journal already uses `new`.
 
-    Raises JournalFault if the journal is missing, can't be continued, or has another key than `old`.
+    Raises JournalFault if the journal is missing, can't be continued, or uses a different key from `old`.
     """
     with ExitStack() as stack:
         _open_for_replacement(stack, place, old, new)

@@ -176,8 +176,6 @@ def _update_faults(active_faults: dict[str, Span], row: Row) -> Span | None:
 
 
 class _ShiftBuilder:
-    """Builds a shift's summary from its rows."""
-
     def __init__(self, shift: Shift, active_faults: Iterable[Span]) -> None:
         self.shift = shift
         shift.faults.extend(active_faults)

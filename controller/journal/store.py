@@ -118,7 +118,7 @@ class OpenFiles:
         """Return a fault for the first deleted, renamed or replaced file; None if there is none."""
         for file, opened in self._opened.items():
             try:
-                found = None if _device_and_inode(file) == opened else "another file under its name"
+                found = None if _device_and_inode(file) == opened else "another file with this name"
             except OSError as error:
                 found = error.strerror or str(error)
             if found is not None:

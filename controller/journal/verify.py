@@ -81,7 +81,7 @@ def check_in_place(connection: apsw.Connection, path: Path, row: Row) -> None:
         raise JournalFault("journal_row_changed", where, "changed contents", "contents that match its digest")
     if before is None or compute_link(before.link, row) != row.link:
         raise JournalFault(
-            "journal_row_moved", where, "a hash that breaks the chain", "one that continues it"
+            "journal_row_moved", where, "a hash that breaks the chain", "a hash that continues it"
         )
 
 

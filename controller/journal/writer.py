@@ -213,7 +213,7 @@ class Writer:
         replaced. Unwritten rows are lost when this process ends.
         """
         with self._put_lock:
-            closed = JournalFault("journal_closed", self._path, "a closed journal", "an open one")
+            closed = JournalFault("journal_closed", self._path, "a closed journal", "an open journal")
             self._stopped = self._stopped or closed
         with suppress(Full):
             self._queue.put(Entry(last=True), timeout=timeout_s)

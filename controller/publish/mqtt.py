@@ -222,8 +222,8 @@ class MqttSink:
     def _await_answers(self, link: MqttLink) -> None:
         """Wait for the broker's answers.
 
-        A close with unread answers would reset the connection. The broker would then publish the will, which
-        would replace the status `stopped`.
+        Closing the socket with unread answers would reset the connection. The broker would then publish the
+        will, which would replace the status `stopped`.
         """
         until_us = self._now_us() + LEAVE_TIMEOUT_US
         while link.unanswered and link.fileno() >= 0 and self._now_us() < until_us:

@@ -157,7 +157,7 @@ class AccountRequests:
         RequestRefused if two bets have the same id, if there are none or too many, or if one is `late`.
         """
         if len({bet["id"] for bet in bets}) < len(bets):
-            raise RequestRefused("BOOK-ID", "two wagers have the same id; give each its own id")
+            raise RequestRefused("BOOK-ID", "two wagers have the same id; give each a different id")
         if not 0 < len(bets) <= MAX_BETS:
             raise RequestRefused("BOOK-FORM", f"found {len(bets)} wagers, expected 1 to {MAX_BETS}")
         if any(bet.get("late") for bet in bets):
@@ -214,9 +214,7 @@ class AccountRequests:
             if (refusal := enrolled.game.wagers.bought_at_table) is not None:
                 raise RequestRefused(*refusal)
             if enrolled.book.wager(str(bet["id"])) is not None or work.had_wager(table, str(bet["id"])):
-                raise RequestRefused(
-                    "BOOK-ID", f"a wager {bet['id']} already exists; give each wager its own id"
-                )
+                raise RequestRefused("BOOK-ID", f"a wager {bet['id']} already exists; choose another id")
             check_bet_seat(work, enrolled, bet, own=identity.caller.role != "staff")
             confirmed = {"confirmed": True} if bet.get("late") else {}
             return self._apply_request(work, enrolled, player, {**bet, **confirmed, "do": "bet"}, answer)
@@ -268,7 +266,7 @@ class AccountRequests:
     def _table(self, work: Work, name: str) -> EnrolledTable:
         enrolled = self._engine.table(work, name)
         if enrolled is None:
-            raise RequestRefused("TABLE", f"no table {name} is enrolled")
+            raise RequestRefused("TABLE", f"table {name} is not enrolled")
         return enrolled
 
     def _after_statement(self, request: "_Request", table: str) -> Done:
@@ -347,7 +345,7 @@ def _answer(
     elif earlier.asked == text:
         answer = _decode_answer(earlier.answer)
     else:
-        answer = _Refusal(rule="KEY", reason="this key was used for another request; give each its own key")
+        answer = _Refusal(rule="KEY", reason="this key was used for another request; choose another key")
     return RequestRefused(answer.rule, answer.reason) if isinstance(answer, _Refusal) else answer.done
 
 

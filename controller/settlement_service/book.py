@@ -458,7 +458,7 @@ def _bets(step: Step) -> list[RawRequest]:
     return [raw for raw in step.requests if raw["do"] == "bet"]
 
 
-_TOO_LATE = "bets had already closed when the table received this bet; the close was detected late"
+_TOO_LATE = "bets had already closed when the table received this bet; sensors reported the close too late"
 _NOT_POSSIBLE = "the correction of an earlier outcome made this bet impossible"
 
 

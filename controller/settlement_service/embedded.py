@@ -47,7 +47,7 @@ class EmbeddedConsumer(Consumer):
 
 
 _NOT_LODGED = NoStatement(
-    "C34-MK-1b", "the table did not lodge the wager: its dice are not out, or the wager is already lodged"
+    "C34-MK-1b", "the table did not lodge the wager; its dice are not out, or the wager is already lodged"
 )
 _STARTING = NoStatement("TABLE-WORD", "the table has not started yet; try again in a moment")
 

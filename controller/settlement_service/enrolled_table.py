@@ -47,7 +47,7 @@ class EnrolledTable:
     decided_seq: int
     """The number of the newest result; 0 if there is none."""
     round: int | None
-    """The round of bets; None until the table reports one."""
+    """The round of bets; None if the table has not reported one."""
     anchor: Anchor
     halted: str | None
     skip_seq: int | None

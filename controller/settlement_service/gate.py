@@ -76,7 +76,7 @@ _BUSY = NoStatement(
 )
 _NEVER = NoStatement(
     "TABLE-WORD",
-    "the table did not state in time that bets are open: either they are closed or the table is unreachable;"
+    "the table did not state in time that bets are open, because they are closed or the table is unreachable;"
     " the bet was not accepted",
 )
 _UNCONFIRMED = NoStatement(

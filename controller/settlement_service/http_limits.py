@@ -176,7 +176,6 @@ def _headers(scope: Scope) -> dict[bytes, list[bytes]]:
 
 
 def _check_head(scope: Scope) -> None:
-    """Refuse a request line and headers of more than MAX_HEAD bytes."""
     named = sum(len(name) + len(value) for name, value in scope["headers"])
     if named + len(scope.get("raw_path", b"")) + len(scope.get("query_string", b"")) > MAX_HEAD:
         raise _Refused(431, f"the request line and headers have more than the allowed {MAX_HEAD} bytes")

@@ -57,7 +57,7 @@ def key_path(database: str) -> Path:
 
 
 def engine_key(path: Path, environ: Mapping[str, str]) -> EngineKey:
-    """Return the engine's key from its credential or file; create the file if neither exists.
+    """Return the engine's key from its credential or file. If neither exists, create the file.
 
     Raises SettlementFault if the key can't be read or created.
     """
