@@ -113,7 +113,7 @@ def test_an_undone_request_is_reported_to_player_and_staff_and_is_in_no_margin(w
     assert [alarm.code for alarm in views.alarms()] == ["bets_struck"]
     (shown,) = views.results("ann", 10)
     assert "void" in str(shown)
-    assert "detected late" in str(shown)
+    assert "reported the close too late" in str(shown)
     assert [r.wager_to_close_ms for r in views.rounds(wheel.table.name, 10)] == [None]
     with pytest.raises(RequestRefused, match="is not halted; nothing was refunded"):
         wheel.engine.release(wheel.table.name, "bob", refund=True)
