@@ -129,7 +129,7 @@ def test_a_stuck_button_locks_the_table_until_it_is_released(house: HouseMaker) 
     assert (fault.code, fault.where, fault.found) == (
         "button_stuck",
         "console",
-        f"no_roll sent {STUCK_AFTER} times without a pause",
+        f"input no_roll sent {STUCK_AFTER} times without a pause",
     )
     assert live_of(daemon).core.view.state.lock == "locked"
     daemon.clock.reach(says[-1].t + FREE_AFTER_US + 1_000_000)

@@ -154,7 +154,7 @@ def test_a_read_only_disk_locks_the_table_from_the_start_and_a_writable_one_unlo
     daemon = one.open()
     assert daemon.live is None
     assert codes(one) == ["journal_read_only"]
-    assert "read-write" in daemon.headline()
+    assert "remount,rw" in daemon.headline()
     subprocess.run(["mount", "-o", "remount,rw", str(small_disk)], check=True)
     daemon.open()
     assert codes(one) == []
