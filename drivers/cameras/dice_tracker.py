@@ -100,7 +100,6 @@ class DiceTracker:
     """Tracks the two dice of a table."""
 
     def __init__(self, rules: TrackerRules) -> None:
-        """Start with an empty table."""
         self._rules = rules
         self._tracks: dict[Die, _Track] = {}
         self._known: set[Die] = set()

@@ -76,7 +76,6 @@ class Decoder:
     """Decodes bytes, with any of the camera's line endings, into messages."""
 
     def __init__(self) -> None:
-        """Start with an empty buffer."""
         self.lines = 0
         """Number of non-empty lines received."""
         self.discarded = 0
@@ -147,7 +146,6 @@ def _centre(corners: list[Point]) -> Point:
 
 
 def _numbers(fields: Sequence[str]) -> list[float]:
-    """Return the numbers at the start of the fields."""
     numbers: list[float] = []
     for field in fields:
         if not _NUMBER.fullmatch(field) or abs(float(field)) > MAX_COORDINATE:
@@ -210,7 +208,6 @@ class JevoisCamera:
     """A camera as a device of the table."""
 
     def __init__(self, name: str, settings: JevoisSettings, _random_bytes: RandomBytes | None = None) -> None:
-        """Create the device."""
         self.name = name
         self.decoder = Decoder()
         self.frames = 0

@@ -185,7 +185,6 @@ class JsonCamera:
     """A script as a device of the table."""
 
     def __init__(self, name: str, settings: JsonCameraSettings, _random_bytes: RandomBytes) -> None:
-        """Create the device."""
         self.name = name
         self._settings = settings
         self._lines = JsonLines()
@@ -327,7 +326,6 @@ class JsonCamera:
         return before_us if kind in CLOSING_KINDS and now_us <= until_us else now_us
 
     def _to_table(self, kind: object, fields: dict[str, object]) -> None:
-        """Convert a position in the script's image to table millimetres."""
         x, y = fields.get("x"), fields.get("y")
         if self._plane is None or not _is_number(x) or not _is_number(y):
             return

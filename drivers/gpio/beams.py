@@ -29,7 +29,6 @@ class BeamsDevice(GpioDevice):
     """Timed inputs of the table, each on one line of a chip."""
 
     def __init__(self, name: str, settings: BeamsSettings) -> None:
-        """Create the device with this name."""
         inputs = settings.inputs
         super().__init__(
             name,
@@ -121,7 +120,6 @@ class BeamsDevice(GpioDevice):
         return readings
 
     def _phase_may_change(self, t_us: int) -> bool:
-        """Return whether the phase sensor's state at this time is still uncertain."""
         if self._phase is None:
             return False
         line = self.lines[self._phase]

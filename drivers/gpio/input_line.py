@@ -73,7 +73,6 @@ class InputLine:
     """The debounced state of one line."""
 
     def __init__(self, debounce_us: int, max_edges_per_s: int) -> None:
-        """Start with an unknown level."""
         self.stable: bool | None = None
         """Whether the line is active; None if unknown."""
         self.since_us = 0

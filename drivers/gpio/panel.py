@@ -15,7 +15,6 @@ class PanelDevice(GpioDevice):
     """The table's buttons, switches, lamps and buzzer."""
 
     def __init__(self, name: str, settings: PanelSettings) -> None:
-        """Create the device with this name."""
         inputs = settings.inputs
         super().__init__(
             name,

@@ -219,7 +219,6 @@ class EdgePort:
             raise PortError(code, f"{name}: GPIO{line} of {chip.path}: {error.strerror}") from error
 
     def _edges(self, lines: list[int]) -> list[Edge]:
-        """Return the lines' waiting edges in order of time."""
         edges = [
             Edge(line, edge.active, edge.seq, self._table_us(edge.t_ns))
             for line in lines

@@ -54,7 +54,6 @@ class GpiodLine:
     """
 
     def __init__(self, request: gpiod.LineRequest, line: int) -> None:
-        """Wrap a request for one line."""
         self._request = request
         self._line = line
 
@@ -81,7 +80,6 @@ class GpiodOutput:
     """A request for one output line."""
 
     def __init__(self, request: gpiod.LineRequest, line: int) -> None:
-        """Wrap a request for one line."""
         self._request = request
         self._line = line
 

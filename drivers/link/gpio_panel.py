@@ -82,7 +82,6 @@ class ChipPins(gpiozero.Factory):  # type: ignore[misc]  # as above
     """A gpiozero pin factory for one chip's lines."""
 
     def __init__(self, chip: Chip, request: RequestOutput) -> None:
-        """Create a factory for this chip."""
         super().__init__()
         self._chip = chip
         self._request = request

@@ -29,7 +29,6 @@ class SerialPort:
     """A serial port, named by its path in /dev: 8 data bits, no parity, 1 stop bit, no flow control."""
 
     def __init__(self, name: str, baud: int, *, write_timeout_s: float = WRITE_TIMEOUT_S) -> None:
-        """Prepare the port without opening it."""
         self.name = name
         self._baud = baud
         self._write_timeout_s = write_timeout_s

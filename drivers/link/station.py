@@ -78,7 +78,6 @@ class Hub:
         return (device for device, _ in self._devices.values())
 
     def _with(self, name: str, work: Callable[[AnyDevice, T], list[AnyReading]], what: T) -> list[AnyReading]:
-        """Run `work` on a device, send its output, and record when it is due next."""
         device, outlet = self._devices[name]
         try:
             return work(device, what)

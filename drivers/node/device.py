@@ -74,7 +74,6 @@ class NodeDevice:
     """The table's end of one node, and the table's devices whose readings it sends."""
 
     def __init__(self, name: str, settings: NodeSettings, random_bytes: RandomBytes) -> None:
-        """Create the device with this name."""
         self.name = name
         self.results: deque[CommandResult] = deque(maxlen=MAX_RESULTS)
         """The results of the latest commands."""

@@ -165,7 +165,6 @@ class ShoeEncoder:
     """Encodes cards as a shoe does, for simulations and tests."""
 
     def __init__(self, codes: Codes, *, times: int = 1) -> None:
-        """Create an encoder that sends each code `times` times."""
         self._by_card = {card: code for code, card in codes.cards.items()}
         self._by_position = {position: code for code, position in codes.positions.items()}
         self._by_word = {word: code for code, word in codes.words.items()}
@@ -267,7 +266,6 @@ class Shoe:
     """A shoe as a device of the table."""
 
     def __init__(self, name: str, settings: ShoeSettings, _random_bytes: RandomBytes) -> None:
-        """Create the device with this name."""
         self.name = name
         self._settings = settings
         self._protocol = ShoeProtocol(settings.codes, settings.repeats_ms * 1000)

@@ -200,7 +200,6 @@ class Decoder:
     """Decodes bytes into messages."""
 
     def __init__(self) -> None:
-        """Start with an empty buffer."""
         self.lines = 0
         """Number of non-empty lines received."""
         self.discarded = 0
@@ -344,7 +343,6 @@ class Requests:
     """
 
     def __init__(self) -> None:
-        """Start without requests."""
         self._waiting: deque[_Request] = deque()
         self._pending: _Request | None = None
         self._due_us = 0

@@ -44,7 +44,6 @@ class Arrivals:
     """The spots of the latest frames that have not been assigned to a die yet."""
 
     def __init__(self) -> None:
-        """Start without any spots."""
         self._frames: deque[_Frame] = deque()
 
     def clear(self) -> None:

@@ -199,7 +199,6 @@ class Follower:
         ]
 
     def _around(self, place: Array) -> Array:
-        """Return the part of this frame around a position, smoothed."""
         die_px = self.rig.die_px(*map(float, place))
         low = np.maximum(np.round(place - die_px), 0).astype(int)
         high = np.round(place + die_px).astype(int) + 1
@@ -252,7 +251,6 @@ class Follower:
         )
 
     def _start_trail(self, path: Sequence[Sighting], now_us: int, die_px: float) -> list[Reading]:
-        """Start following another die; return its release and its first points."""
         first = path[0]
         place = np.array([first.spot.x, first.spot.y])
         trail = Trail(len(self._trails) + 1, first.t_us, place)
@@ -289,7 +287,6 @@ class Follower:
         return readings
 
     def _resume_trail(self, trail: Trail, t_us: int, spot: Spot, die_px: float) -> list[Reading]:
-        """Resume following a lost die that reappears as this spot; return its readings."""
         trail.lost = False
         trail.t_us, trail.places = [], []
         return self._record_sighting(trail, t_us, spot, np.array([spot.x, spot.y]), blur_error(spot, die_px))
@@ -358,7 +355,6 @@ class Follower:
         return readings
 
     def _is_lying(self, trail: Trail, t_us: int) -> bool:
-        """Return whether a die has stopped and its rest has not been reported."""
         if trail.lost or trail.rest_reported:
             return False
         if trail.spot is None or t_us - trail.last_moved_us < REST_US:

@@ -67,7 +67,6 @@ class Background:
     """A picture of the empty table, without objects on it, that follows slow changes of light."""
 
     def __init__(self, picture: Array) -> None:
-        """Start with a picture of the empty table."""
         self._mean: Array = half(picture).astype(np.float32)
         self._now: Array = half(picture)
 

@@ -34,7 +34,6 @@ class Objects:
     """Known objects on the table that are not dice of a throw."""
 
     def __init__(self) -> None:
-        """Start without objects."""
         self._known: list[Sighting] = []
 
     def add(self, seen: Sighting) -> None:

@@ -320,7 +320,6 @@ def _ring_colours(image: Array, centre: Array, radii: Array, directions: Array) 
 
 
 def _without_repeats(pips: Pips) -> Pips:
-    """Return each spot once, the clearest of its candidates."""
     quality = _quality(pips.fit, pips.contrast)
     alike = np.sign(pips.contrast)[:, None] == np.sign(pips.contrast)[None, :]
     hides = (_squared_distances(pips.centre, pips.centre) < (0.6 * pips.radius[None, :]) ** 2) & alike

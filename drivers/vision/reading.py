@@ -250,7 +250,6 @@ def _fill_touched_side(image: Array, pips: Pips, face: Face, body: Body) -> Body
 
 
 def _has_extra_pip(pips: Pips, face: Face) -> bool:
-    """Return whether the face has a pip that is not part of its pattern."""
     rows = list(face.rows)
     offsets = pips.centre - face.centre
     if face.up == 1:

@@ -282,5 +282,4 @@ class Rig:
 
 
 def _reduced_coordinate(pixel: float, times: int) -> float:
-    """Convert a pixel coordinate to a picture reduced by a whole-number factor."""
     return (pixel + 0.5) / times - 0.5

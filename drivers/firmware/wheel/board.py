@@ -27,7 +27,6 @@ class Wheel(Board):
     DOES = "lamp,selftest"
 
     def __init__(self, hardware, settings) -> None:  # type: ignore[no-untyped-def]
-        """Set up the pins that the settings name."""
         super().__init__(hardware, settings)
         self.beams = settings.get("beams", [])
         self.index = settings.get("index")

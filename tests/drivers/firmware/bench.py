@@ -82,13 +82,11 @@ class HostedBoard:
         self.order(f"{pin} {level}{'' if after_us is None else f' {after_us}'}")
 
     def wait_for_output(self, line: str) -> None:
-        """Wait until the board prints this line."""
         assert self.board.stdout is not None
         while (said := self.board.stdout.readline()) != f"{line}\n":
             assert said, f"the board ended before it printed {line}"
 
     def close(self) -> None:
-        """End the board's process and remove the cable."""
         self.board.kill()
         self.board.communicate()
         with suppress(FileNotFoundError):
@@ -127,11 +125,9 @@ class Bench(HostedBoard):
         self.station.start(self.heard.put)
 
     def wait(self, kind: type[T]) -> T:
-        """Return the next reading of a kind."""
         return self.until(lambda reading: isinstance(reading, kind))  # type: ignore[return-value]
 
     def until(self, wanted: Callable[[AnyReading], bool]) -> AnyReading:
-        """Return the next matching reading."""
         while True:
             try:
                 reading = self.heard.get(timeout=PATIENCE_S)
@@ -141,12 +137,9 @@ class Bench(HostedBoard):
                 return reading
 
     def up(self) -> None:
-        """Wait until the board is up."""
         self.wait(DeviceUp)
 
     def command(self, verb: str, **fields: str) -> None:
-        """Send a command from the table to the board."""
-
         def ask(_device: object, now: int) -> None:
             self.device.command(now, verb, fields)
 
@@ -167,7 +160,6 @@ class Bench(HostedBoard):
             assert self.station.stop()
 
     def close(self) -> None:
-        """Stop the table and the board."""
         self.leave()
         super().close()
 

@@ -87,7 +87,6 @@ class BoardTable(Table):
     arguments: tuple[str, ...] = ("--no-self-test-devices",)
 
     def command(self) -> list[str]:
-        """Return the command line."""
         paths = ["--journal", str(self.journal), "--socket", self.socket]
         return [
             *(sys.executable, "-m", "controller.cli.main", "run", self.name),
@@ -171,14 +170,12 @@ class Place:
         self.ask("POST", "/players/ann/deposits", {"cents": CHIPS})
 
     def bet(self, **wager: object) -> None:
-        """Place a bet of one dollar for ann."""
         body = {"id": f"b{self._asked}", "player": "ann", "amount": STAKE, **wager}
         answer = self.ask("POST", f"/tables/{self.game}/wagers", body)
         assert isinstance(answer, dict)
         assert "balance" in answer, answer
 
     def well(self) -> bool:
-        """Return whether every board is up."""
         devices = self.table.status()["devices"]
         assert isinstance(devices, dict)
         return all(device["up"] for device in devices.values())
@@ -208,7 +205,6 @@ class Place:
         return None if reviewed else msgspec.convert(account["balance"], int)
 
     def close(self) -> None:
-        """Stop the daemon and the boards."""
         if self.table.process is not None:
             self.table.kill()
         for board in self.boards.values():
@@ -233,7 +229,6 @@ def first_called(places: Iterator[Place], play: Callable[[Place], int | None]) -
 
 
 def books_are_consistent(url: str) -> bool:
-    """Return whether the engine's books are consistent."""
     house = House(url)
     faults = house.proof().faults
     house.store.close()

@@ -53,7 +53,6 @@ class Heard:
 
 
 def drawn(rng: Random) -> Hit:
-    """Return a random hit."""
     force = math.exp(rng.uniform(math.log(0.25), math.log(2)))
     return Hit(rng.uniform(0, LENGTH_MM), rng.uniform(20, 130), force, rng.uniform(300, 800))
 
@@ -98,7 +97,6 @@ def _wave(past_us: Signal, rise_us: float, tone_hz: float, fades_us: float) -> S
 
 
 def _edges(sensor: int, signal: Signal) -> list[tuple[int, bool, int]]:
-    """Return the edges of a window comparator with hysteresis."""
     edges: list[tuple[int, bool, int]] = []
     active, last_us = False, 0
     loud = np.abs(signal)

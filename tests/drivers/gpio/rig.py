@@ -224,8 +224,6 @@ class Bench:
 
 
 class BeamsBench(Bench):
-    """A bench with timed inputs."""
-
     def __init__(self, settings: BeamsSettings) -> None:
         self.kernel = FakeKernel()
         time = Time()
@@ -252,7 +250,6 @@ class BeamsBench(Bench):
 
 
 def timed(line: int, kind: TimedKind, **more: object) -> TimedInput:
-    """Return the settings of a timed input."""
     given: dict[str, object] = {"pull": "up", "active_low": True, "debounce_us": 200, **more}
     return TimedInput(line=line, kind=kind, **given)  # type: ignore[arg-type]  # a scene's own settings
 

@@ -19,8 +19,6 @@ from drivers.link.gpio_panel import PanelPort
 
 
 class PanelBench(Bench):
-    """A bench with a panel."""
-
     def __init__(
         self,
         kernel: FakeKernel,
@@ -46,7 +44,6 @@ class PanelBench(Bench):
         super().__init__(self.panel, port, time)
 
     def drive(self, name: str, active: bool) -> None:
-        """Close or open a contact."""
         self.kernel.drive(self.inputs[name].line, active, self.time.us)
         self.turn()
 
@@ -59,7 +56,6 @@ class PanelBench(Bench):
         return pressed_us
 
     def high(self, line: int) -> bool:
-        """Return an output's level."""
         self.turn()
         return self.kernel.levels[line][-1]
 

@@ -22,14 +22,12 @@ class Plug:
         self.device: int | None = None
 
     def plug(self) -> None:
-        """Create the port with a new pseudo-terminal."""
         self.device, port = pty.openpty()
         tty.setraw(port)
         self.name.symlink_to(os.ttyname(port))
         os.close(port)
 
     def pull(self) -> None:
-        """Remove the port, as if its cable were pulled."""
         with suppress(FileNotFoundError):
             self.name.unlink()
         if self.device is not None:
@@ -50,15 +48,12 @@ class Plug:
 
 
 class Ear:
-    """Receives the arrivals that links post."""
-
     def __init__(self, inlet: Inlet | None = None) -> None:
         self.inlet = inlet or Inlet()
         self.arrivals: list[Arrival] = []
         self._next = 0
 
     def wait(self, wanted: Callable[[Arrival], bool]) -> Arrival:
-        """Return the next matching arrival that has not been returned yet."""
         end = time.monotonic() + PATIENCE_S
         while time.monotonic() < end:
             while self._next < len(self.arrivals):
@@ -81,7 +76,6 @@ class Ear:
         return event
 
     def data(self, count: int) -> bytes:
-        """Return at least this many bytes."""
         heard = b""
         while len(heard) < count:
             event = self.wait(lambda arrival: isinstance(arrival.event, bytes)).event

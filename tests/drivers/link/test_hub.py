@@ -13,8 +13,6 @@ from drivers.node.device import NodeDevice, NodeSettings
 
 
 class Outlet:
-    """A link that records its output."""
-
     def __init__(self) -> None:
         self.sent: list[bytes] = []
         self.reopened = 0

@@ -17,8 +17,6 @@ POCKET = b'{"kind": "pocket_ball"}\n'
 
 
 class Wire:
-    """A port with the test at its other end."""
-
     def __init__(self) -> None:
         self.coming: SimpleQueue[bytes | PortError] = SimpleQueue()
         self.opened = 0
@@ -70,7 +68,6 @@ class House:
         self.station.start(self.heard.put)
 
     def wait(self, kind: type[AnyReading], dev: str, **fields: str) -> AnyReading:
-        """Return the next reading of this kind from this device with these fields."""
         while True:
             try:
                 reading = self.heard.get(timeout=PATIENCE_S)

@@ -134,7 +134,6 @@ class World:
         return self.clock_at_start + round((at - self.started_us) * (1 + self.drift))
 
     def until(self, end_us: int) -> None:
-        """Advance time to `end_us`."""
         while True:
             self._send()
             due = [end_us]

@@ -36,8 +36,6 @@ def key_of(name: str) -> bytes:
 
 
 class Played(Protocol):
-    """A node with which a dialogue of the page is played."""
-
     def hear(self, at: int, line: bytes) -> list[str]: ...
 
     def idle(self, at: int) -> list[str]: ...
@@ -46,8 +44,6 @@ class Played(Protocol):
 
 
 class Reference(Node):
-    """The reference node with a simulated clock and port."""
-
     at = STARTED
     sent = b""
 

@@ -55,7 +55,6 @@ class Cable:
         os.write(self._node, data)
 
     def pull(self) -> None:
-        """Remove the cable."""
         self.name.unlink()
         os.write(self._wake, b"x")
         self._thread.join()
@@ -64,8 +63,6 @@ class Cable:
 
 
 class Table:
-    """A node device at a station."""
-
     def __init__(self, port: Path, key: str = "") -> None:
         settings = NodeSettings(node="w1", port=str(port), key=key, reads=("wall_impact",))
         self.device = NodeDevice("w1", settings, os.urandom)
@@ -76,7 +73,6 @@ class Table:
         self.station.start(self.heard.put)
 
     def wait(self, wanted: Callable[[AnyReading], bool]) -> AnyReading:
-        """Return the next matching reading."""
         while True:
             try:
                 reading = self.heard.get(timeout=PATIENCE_S)
@@ -99,8 +95,6 @@ class Table:
 
 
 class Board:
-    """The reference node's process."""
-
     def __init__(self, port: str, *options: str) -> None:
         self.process = subprocess.Popen(
             [sys.executable, "-m", "drivers.reference_node", port, "w1", *options],

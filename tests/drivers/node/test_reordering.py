@@ -8,7 +8,6 @@ from drivers.node.wire import MAX_MISSING, RESTART_GAP, Counters, Loss, ReorderB
 
 
 def order_of(*numbers: int) -> tuple[ReorderBuffer, Counters, list[str]]:
-    """Receive these numbers, one per millisecond."""
     counters = Counters()
     order = ReorderBuffer(counters)
     return order, counters, [order.place(seq, 1000 * at) for at, seq in enumerate(numbers)]

@@ -41,7 +41,6 @@ def shoe(settings_: ShoeSettings = PLAIN) -> Shoe:
 
 
 def heard(device: Shoe, *said: tuple[int, bytes]) -> list[AnyReading]:
-    """Receive these bytes at these times."""
     return [reading for t_us, data in said for reading in device.receive(t_us, data)]
 
 

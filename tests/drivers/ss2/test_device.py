@@ -28,7 +28,6 @@ def joined(wheel: Ss2Wheel, now_us: int) -> list[AnyReading]:
 
 
 def tick_until(wheel: Ss2Wheel, end_us: int) -> list[AnyReading]:
-    """Advance time from deadline to deadline."""
     readings: list[AnyReading] = []
     while (due := wheel.next_deadline()) is not None and due <= end_us:
         readings += wheel.tick(due)

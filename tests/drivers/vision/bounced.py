@@ -31,7 +31,6 @@ points: [[30, 40, 3430, 600], [600, 40, 3590, 600], [600, 440, 3590, 500], [30, 
 
 
 def dice_of(first: Face, second: Face) -> tuple[Die, Die]:
-    """Return the dice at rest."""
     return flat_die(first, 20.0, (170.0, 70.0)), flat_die(second, 65.0, (150.0, 130.0))
 
 

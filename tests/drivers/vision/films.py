@@ -18,7 +18,6 @@ def rig() -> Rig:
 
 
 def rig_through(seeing: Lens) -> Rig:
-    """Return the rig of a camera over the same felt."""
     places = np.array([[70, 50, 0], [230, 50, 0], [230, 150, 0], [70, 150, 0], [150, 100, 0]], float)
     pixels = seeing.project(places)
     points = tuple(
@@ -49,12 +48,10 @@ def _turned(angle: float) -> Array:
 
 
 def thrown(first: int, second: int) -> Motion:
-    """Return two dice that are thrown together and come to rest apart."""
     return sliding(
         [(flat_die(first, 20.0, (190.0, 70.0)), 0.45), (flat_die(second, 65.0, (160.0, 130.0)), 0.5)]
     )
 
 
 def filming(seed: int = 1) -> Filming:
-    """Return the camera over its empty table."""
     return Filming(FILM_RIG, seed)

@@ -17,7 +17,6 @@ def still(
     light: Light | None = None,
     cloth: tuple[int, int, int] = GREEN,
 ) -> Array:
-    """Return a picture of dice at rest."""
     rng = np.random.default_rng(seed)
     return draw(lens, felt(lens, cloth, rng, marks=True), [dice], light or Light(), rng)
 
