@@ -121,7 +121,7 @@ def craps(album: Album) -> None:
     album.take(ann.page, "craps-locked", whole=True)
     album.take(album.display, "display-paused")
     screens.kill_table()
-    ann.reads("The controller does not answer")
+    ann.reads("The controller does not respond")
     album.take(ann.page, "no-answer")
 
 

@@ -192,7 +192,7 @@ def test_a_killed_table_is_shown_at_once_and_its_state_when_it_is_back(
     ann.reads("is under review")  # until then the keys call back the previous roll
     roll = number(ann)
     screens.kill_table()
-    ann.reads("The controller does not answer", "make the calls by hand")
+    ann.reads("The controller does not respond", "make the calls by hand")
     expect(ann.page.locator(".rulings")).to_have_count(0)
     expect(display.locator(".verdict")).to_have_text("One moment, please")
     screens.start_table()

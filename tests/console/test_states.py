@@ -305,7 +305,7 @@ def test_each_state_is_readable_and_nothing_is_cut_off_at_the_sides(browser: Bro
 
 def test_the_first_second_without_a_controller_is_readable(browser: Browser) -> None:
     page = drawn(browser, None)
-    expect(page.locator("#state")).to_contain_text("The controller does not answer")
+    expect(page.locator("#state")).to_contain_text("The controller does not respond")
     assert_accessible(page)
     page.close()
 

@@ -14,7 +14,7 @@
       if (answer.ok) { location.replace("/"); return; }
       said.textContent = answer.says;
     } catch {
-      said.textContent = "The console does not answer.";
+      said.textContent = "The console does not respond.";
     }
     if (pin) { pin.value = ""; pin.focus(); }
   }

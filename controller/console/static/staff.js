@@ -46,7 +46,7 @@
       if (answer.ok && once) document.querySelector(`[data-keep="${once}"]`)?.removeAttribute("open");
       show(answer.ok ? answerText(answer.says, touched) : `Refused: ${answer.says}${answer.code === "not_now" ? allowed : ""}`, answer.ok);
     } catch {
-      show("The console did not answer. Check the table's state before you enter it again.", false);
+      show("The console did not respond. Check the table's state before you repeat the input.", false);
     }
   }
 

@@ -15,7 +15,7 @@
       said.className = answer.ok ? "good" : "bad";
       if (answer.ok && path === "/technician/begin" && location.pathname !== "/technician/work") location.assign("/technician/work");
     } catch {
-      said.textContent = "The console did not answer. Check the table before you touch the key again.";
+      said.textContent = "The console did not respond. Check the table before you touch the key again.";
       said.className = "bad";
     }
   }
