@@ -565,6 +565,7 @@ class Core:
             self._segment = self._recordings.next(self._state, self._first, self._segment)
 
     def _is_idle(self, now_us: int) -> bool:
+        """Return whether later readings are independent of earlier ones, so that a recording may end."""
         busy = self._attempt_open or self._bets_closed or self._testing or self._lock_requested
         quiet = (
             now_us - self._last_activity_us > self._recordings.rotation.quiet_us
