@@ -165,9 +165,11 @@ class Watch:
             allowed = ("valid", "void", "review") if verdict == "valid" else ("void", "review")
             optional_causes += ["on_bank", "in_cup"]
         reasons = truth.reasons
-        if IN_DOUBT_AT_THE_WALL & {*truth.why} and {*reasons} - {"no_wall_hit"}:
-            # The throw is void for a different reason, so the reason no_wall_hit is optional.
+        in_doubt = IN_DOUBT_AT_THE_WALL & {*truth.why} or self._near_band(errors=3.0)
+        if in_doubt and {*reasons} - {"no_wall_hit"}:
+            # The throw is void for a different reason, so a miss that cannot be proven need not be listed.
             reasons = tuple(code for code in reasons if code != "no_wall_hit")
+            optional_causes.append("no_wall_hit")
         may_add = tuple(code for code in optional_causes if code not in reasons)
         return Truth(
             verdict=verdict,
@@ -231,13 +233,18 @@ class Watch:
                 yield "brushed"
             if any(rim.die == die for rim in flight.rims):
                 yield "rim"
-            band_mm = CUBE_BAND * flight.die_mm + self.conditions.noise_mm
-            if not self._hit(die) and flight.closest_mm[die] <= band_mm:
-                yield "band"
+        if self._near_band(errors=1.0):
+            yield "band"
         if len(self._possible_verdicts()) > 1:
             yield "names"
         if self._hidden is not None and any(self._was_hidden(t) for t in self._decisive_moments()):
             yield "hidden"
+
+    def _near_band(self, *, errors: float) -> bool:
+        """Return whether a die missed, and was in the contact band or this many errors (one standard
+        deviation) outside it."""
+        band_mm = CUBE_BAND * self.flight.die_mm + errors * self.conditions.noise_mm
+        return any(not self._hit(die) and self.flight.closest_mm[die] <= band_mm for die in (0, 1))
 
     def _possible_verdicts(self) -> set[bool]:
         """Return the possible values of "both dice have struck" under swaps of the dice's names."""
