@@ -165,12 +165,13 @@ class World:
             (1, -1.0, cast.width_m, "back"),
         ):
             behind = sign * (die.corners[:, axis] - at)
-            if behind.min() < 0:
+            passed_over = sign * (float(die.place[axis]) - at) < 0
+            if behind.min() < 0 and not passed_over:
                 normal = tuple(sign if i == axis else 0.0 for i in range(3))
                 for corner, deep in zip(die.corners.tolist(), behind.tolist(), strict=True):
                     if -cast.die_m < deep < 0:
                         yield Contact(index, None, thing, tuple(corner), normal, -deep, cast.wall)  # type: ignore[arg-type]  # three each
-        if die.corners[:, 0].max() > cast.length_m:
+        if die.corners[:, 0].max() > cast.length_m and die.place[0] <= cast.length_m + self.relief:
             yield from self._with_far_wall(index, die)
 
     def _with_far_wall(self, index: int, die: Die) -> Iterator[Contact]:

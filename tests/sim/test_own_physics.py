@@ -1,6 +1,7 @@
 """The second physics model obeys the laws of mechanics and agrees with the engine."""
 
 import math
+from dataclasses import replace
 
 import pytest
 
@@ -71,6 +72,23 @@ def test_two_dice_that_meet_keep_their_momentum() -> None:
     assert sum(die.speed[0] for die in world.dice) == pytest.approx(1.0, abs=1e-9)
     assert sum(die.speed[1] for die in world.dice) == pytest.approx(0.1, abs=1e-9)
     assert world.dice[1].speed[0] > world.dice[0].speed[0]
+
+
+@pytest.mark.parametrize(
+    ("place", "axis"),
+    [((-0.012, 0.5), 0), ((3.62, 0.5), 0), ((2.0, -0.012), 1)],
+    ids=["left", "right", "front"],
+)
+def test_a_die_that_passed_over_a_wall_does_not_come_back_through_it(
+    place: tuple[float, float], axis: int
+) -> None:
+    cast = Cast(kind="apart", seed="", bodies=(FAR, FAR), relief_mm=3.0)
+    body = Body(place=(*place, cast.rail_m + 0.05), orientation=(1, 0, 0, 0), speed=(0, 0, 0), spin=(0, 0, 0))
+    world = World(replace(cast, bodies=(body, FAR)))
+    for _ in range(round(0.4 / STEP_S)):
+        assert not any(contact.die == 0 for contact in world.step())
+    assert world.dice[0].place[2] < 0
+    assert float(world.dice[0].place[axis]) == place[axis]
 
 
 def test_the_same_seed_throws_the_same_dice() -> None:
