@@ -260,13 +260,10 @@ def _weigh_turn(approach: Approach, turn: Turn, k: int, heard: _Heard) -> Contac
     if still or (turn.speed_in > 0.1 and not turned):
         return None
     outside, inside = _band_errors(approach, turn)
-    # Without a touch the die turned where its paths meet, not at the time of an unrelated impact.
-    inside = min(
-        inside,
-        _band_errors(approach, turn_after(approach, k, approach.path.times[k], approach.path.times[k + 1]))[
-            1
-        ],
-    )
+    # A die that did not make this impact turned where its paths intersect, at whatever time that was.
+    other = turn_after(approach, k, approach.path.times[k], approach.path.times[k + 1])
+    other_outside, other_inside = _band_errors(approach, other)
+    inside = min(inside, other_inside)
     room = _room_errors(approach, turn)
     cost = turn.misfit + outside
     if heard.interrupted < cost:
@@ -292,6 +289,10 @@ def _weigh_turn(approach: Approach, turn: Turn, k: int, heard: _Heard) -> Contac
     if hidden:
         contact.knock = max(bands.KNOCK - 2.0 * log(step / approach.scene.hidden_ms), 0.0)
         contact.hidden = True
+    else:
+        contact.touch = min(
+            contact.touch + turn.misfit, _unheard_cost(approach, other) + other.misfit + other_outside
+        )
     return contact
 
 

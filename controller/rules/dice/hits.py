@@ -316,6 +316,9 @@ class _WallJudgement:
                 continue
             self.found.evidence += best.points
             self._report_die(best, die.number, meaning)
+        if meaning not in COUNTING and not (self.found.void or self.found.review):
+            # Several contacts may leave a touch in doubt together although none does on its own.
+            self.found.add_review("wall_unclear", "either both dice hit a wall, or only one did")
         return WallFindings(meaning == "warned", hit)
 
     def _report_die(self, best: Encounter, die: int, meaning: str) -> None:

@@ -64,12 +64,19 @@ class Account:
     def _not_ruled_out(
         self, stories: dict[Touched, Story], thrown_back: Mapping[Touched, float]
     ) -> frozenset[Touched]:
-        limit = min(story.cost for story in stories.values()) + bands.MARGIN
+        least = min(story.cost for story in stories.values())
         return frozenset(
             touched
             for touched, story in stories.items()
-            if story.cost <= limit or thrown_back.get(touched, inf) <= limit + bands.THROWN_BACK_MARGIN
+            if story.cost - least <= _margin(touched, story)
+            or thrown_back.get(touched, inf) - least <= bands.MARGIN + bands.THROWN_BACK_MARGIN
         )
+
+
+def _margin(touched: Touched, story: Story) -> float:
+    """Return how much more than the best story a story that is not ruled out may cost."""
+    one, two = story.made
+    return bands.HEARD_MARGIN if all(touched) and one and two and not one & two else bands.MARGIN
 
 
 def build_account(scene: Scene, paths: tuple[Path, Path], walls: Sequence[str]) -> Account:

@@ -3,7 +3,7 @@
 import pytest
 
 from controller.model.verdicts import Ruling
-from tests.rules.dice.scenes import RIGHT, SELDOM, Scene, hit_and_blocked, lost_impacts
+from tests.rules.dice.scenes import RIGHT, SELDOM, Scene, hit_and_blocked, lost_impacts, turned_short
 from tests.rules.dice.tables import C34, judged
 from tests.rules.dice.throws import LENGTH, WIDTH, Maker, Throw
 
@@ -64,6 +64,11 @@ def test_a_die_turned_by_an_obstacle_right_after_its_hit_is_not_void(seed: int) 
 def test_a_sound_that_fits_no_turn_does_not_hide_a_turn_of_the_track() -> None:
     """The other die's touch, 28 ms after this die's undetected touch, is not this die's turn."""
     judge_seeds(lost_impacts, range(1566, 1567))
+
+
+def test_a_die_that_turned_short_is_not_put_at_the_wall_by_the_other_dies_sound() -> None:
+    """The other die's sound puts this die at the wall only at a cost; without the sound it turned short."""
+    judge_seeds(turned_short, range(1816, 1817))
 
 
 @pytest.mark.slow

@@ -6,6 +6,7 @@ import pytest
 from controller.model.readings import DeviceDown, DeviceUp, DieAt, DieReleased, DieRest
 from controller.model.rulesets import ThrowRules
 from controller.model.verdicts import Ruling
+from controller.rules.dice.contacts import Contact
 from tests.rules.dice.tables import (
     C34,
     C34_FAR,
@@ -54,6 +55,17 @@ def test_C34_INV_2ii_a_die_first_seen_coming_to_rest_at_the_wall_goes_to_review(
     rest = msgspec.structs.replace(of(throw, 2), x=TABLE.length_mm - TABLE.die_mm / 2)
     once = DieAt(t=rest.t - 50_000, dev=rest.dev, die=2, x=rest.x - 3.0, y=rest.y)
     assert judged(adding(unseen, once, rest)).ruling is Ruling.REVIEW
+
+
+def test_a_touch_that_no_single_contact_leaves_in_doubt_is_not_called(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Several contacts together may leave a touch possible that each of them alone rules out."""
+    assert judged(stopped_at(3.0)).ruling is Ruling.REVIEW
+    monkeypatch.setattr(Contact, "doubtful", property(lambda _contact: False))
+    verdict = judged(stopped_at(3.0))
+    assert ruled(verdict) == (Ruling.REVIEW, [("wall_unclear", None)])
+    assert "both dice hit a wall, or only one" in verdict.sentence
 
 
 @pytest.mark.parametrize("die", [1, 2])
