@@ -7,7 +7,7 @@
 #   make bench   all benchmarks, in one table with the previous release's (BENCHMARKS="replay link" for some,
 #                RUNS=3 for their spread, KEEP=0.2.0 to keep the ratios as that release's)
 #   make soak    the long runs (SECONDS=600 each of two, KILLS=300, SPINS=5000, THROWS=10000,
-#                WAGERS=100000 of each rule set)
+#                WAGERS=100000 of each rule set); SEED=2 plays other sessions, spins, throws, wagers and kills
 #   make crash   power cuts, block by block (STATES=500)
 #   make lab     the product in a virtual machine: a kernel's GPIO chips and USB ports, systemd, power cuts (as root, on Debian;
 #                kept in LAB_CACHE=~/.cache/table-controller-lab; LAB=tests/lab/test_wheel.py for a part, CUTS=20)
@@ -51,6 +51,7 @@ SBOM := table-controller.cdx.json
 LOCKS := requirements-table.lock requirements.lock requirements-dev.lock
 SPINS := 5000
 THROWS := 10000
+SEED := 1
 CUTS := 20
 LAB := tests/lab
 LAB_SLICE := $(addprefix tests/lab/test_,cache.py kernel.py machine.py kept.py writelog.py lines.py panel.py)
@@ -95,12 +96,12 @@ bench: .venv/.dev
 	@$(BIN)/python -m tests.benchmarks $(BENCHMARKS) $(if $(RUNS),--runs "$(RUNS)") $(if $(KEEP),--keep "$(KEEP)")
 
 soak: .venv/.dev
-	@$(BIN)/python -m tests.sim.soak --seconds $(SECONDS)
-	@$(BIN)/python -m tests.sim.spin_soak --spins $(SPINS)
-	@$(BIN)/python -m tests.sim.dice_soak --throws $(THROWS)
-	@$(BIN)/python -m tests.sim.table_soak --seconds $(SECONDS)
-	@$(BIN)/python -m tests.settlement.reference --wagers $(WAGERS)
-	@$(BIN)/python -m tests.app.soak --kills $(KILLS)
+	@$(BIN)/python -m tests.sim.soak --seconds $(SECONDS) --first $(SEED)000
+	@$(BIN)/python -m tests.sim.spin_soak --spins $(SPINS) --seed $(SEED)
+	@$(BIN)/python -m tests.sim.dice_soak --throws $(THROWS) --seed $(SEED)
+	@$(BIN)/python -m tests.sim.table_soak --seconds $(SECONDS) --seed $(SEED)
+	@$(BIN)/python -m tests.settlement.reference --wagers $(WAGERS) --seed $(SEED)
+	@$(BIN)/python -m tests.app.soak --kills $(KILLS) --seed $(SEED)
 	@$(BIN)/python -m pytest --quiet -m slow || [ $$? -eq 5 ]  # 5: there is no slow test
 
 crash: .venv/.dev
