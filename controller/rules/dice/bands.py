@@ -12,7 +12,7 @@ from controller.model.geometry import DiceTable
 MARGIN = 9.0
 """An explanation is ruled out if its cost exceeds the lowest cost by more than this (three standard
 deviations)."""
-HEARD_MARGIN = 12.0
+SEPARATE_IMPACTS_MARGIN = 12.0
 """The same for the explanation in which each die hit a wall and made a sound of its own (3.5 standard
 deviations). It is wider because a No Roll is final: in 40,160 simulated throws it sent one true hit to review
 that MARGIN had ruled out, at the cost of four needless reviews."""
@@ -45,7 +45,7 @@ that meet at a wall, the centres are less than an edge apart as seen from above.
 BETWEEN_FRAMES = 2.0 * log(1.5)
 """Cost of a push between two frames that is inferred from the dice's positions in the first of them: two in
 three such inferences are right."""
-THROWN_BACK_MARGIN = 9.0
+KNOCKED_BACK_MARGIN = 9.0
 """Added to MARGIN for a story in which one die knocked the other back into the wall beside it: the two
 strikes come so soon after each other that the tracks hardly show them. In 168 simulated observations of two
 such throws, at 60 to 120 frames/s and 2 mm, the cost of the true story exceeded the lowest cost by at most
@@ -178,7 +178,7 @@ def reach_cost(edges: float) -> float:
     diagonal, as the power 2.3 of the position within that range. Below MISS_EDGES the cost stays constant,
     because the error of the track is counted instead.
     """
-    return max(-2.0 * log(_share_below(max(edges, MISS_EDGES))), 0.0)
+    return max(-2.0 * log(_fraction_below(max(edges, MISS_EDGES))), 0.0)
 
 
 def reaching_cost(table: DiceTable, place_mm: float, sd_mm: float) -> float:
@@ -191,7 +191,7 @@ def reaching_cost(table: DiceTable, place_mm: float, sd_mm: float) -> float:
         return 0.0
     return min(
         (max(place_mm - edges * table.die_mm, 0.0) / sd_mm) ** 2
-        - 2.0 * log((1.0 - _share_below(edges)) / (1.0 - _share_below(FLAT_EDGES)))
+        - 2.0 * log((1.0 - _fraction_below(edges)) / (1.0 - _fraction_below(FLAT_EDGES)))
         for edges in _REACHES
     )
 
@@ -206,7 +206,7 @@ def fell_flat_cost(table: DiceTable, place_mm: float, sd_mm: float) -> float:
     return min(flat * flat, FELL_FLAT + reaching_cost(table, place_mm, sd_mm))
 
 
-def _share_below(edges: float) -> float:
+def _fraction_below(edges: float) -> float:
     """Return the fraction of a cube's orientations that reach less far than `edges` from its centre."""
     return float(((edges - MIN_CONTACT_EDGES) / (MAX_CONTACT_EDGES - MIN_CONTACT_EDGES)) ** 2.3)
 

@@ -44,7 +44,7 @@ SAME_TURN_MS = 15.0
 SLOW_TURN_MS = 28.0
 """A turn found in the track within this time of one that was heard is the same turn, spread over two
 frames."""
-REST_ERROR_SHARE = 0.5
+REST_ERROR_FRACTION = 0.5
 """The position error of a die at rest, as a fraction of the error in flight: it is averaged over many
 frames."""
 NEAREST_POINTS = 3
@@ -109,7 +109,7 @@ class Contact:
         return self.touch - self.miss <= bands.MARGIN
 
 
-class _Heard(NamedTuple):
+class _NearImpact(NamedTuple):
     """An impact that a die may have made.
 
     `impact` is its number, `errors` its distance from the die in squared errors, and `interrupted` the cost
@@ -218,7 +218,7 @@ def _heard_contacts(approach: Approach, span: Span) -> Iterator[Contact]:
             continue
         turn = heard_turn(approach, k, t - spare_ms, t + spare_ms)
         contact = _weigh_turn(
-            approach, turn, k, _Heard(i, errors, _interrupted_cost(approach, k, t + spare_ms))
+            approach, turn, k, _NearImpact(i, errors, _interrupted_cost(approach, k, t + spare_ms))
         )
         if contact is None:
             continue
@@ -253,7 +253,7 @@ def _interrupted_cost(approach: Approach, k: int, latest: float) -> float:
     return bands.BROKEN + gap * gap / before.variance_at(latest)
 
 
-def _weigh_turn(approach: Approach, turn: Turn, k: int, heard: _Heard) -> Contact | None:
+def _weigh_turn(approach: Approach, turn: Turn, k: int, heard: _NearImpact) -> Contact | None:
     """Weigh a turn that may have made an impact; return None if the die made no such turn."""
     turned = turn.change > max(bands.OWN_TURN_M_PER_S, bands.OWN_TURN_ERRORS * turn.change_sd)
     still = abs(turn.speed_in) < 0.05 and abs(turn.speed_out) < 0.05
@@ -437,7 +437,7 @@ def _rested(approach: Approach, span: Span) -> Contact | None:
     noise = approach.noise(first, end)
     tail = line(times[first:end], gaps[first:end], noise, times[end - 1])
     moving, moving_var = tail.at(times[end - 1]), tail.variance_at(times[end - 1])
-    rest_var = REST_ERROR_SHARE * REST_ERROR_SHARE * noise * noise
+    rest_var = REST_ERROR_FRACTION * REST_ERROR_FRACTION * noise * noise
     both = moving_var + rest_var
     place = (rest_var * moving + moving_var * gaps[end]) / both
     sd = sqrt(rest_var * moving_var / both)

@@ -13,7 +13,7 @@ from controller.rules.dice.contacts import SAME_TURN_MS, Contact
 from controller.rules.dice.falls import may_have_fallen, thump_cost
 from controller.rules.dice.loudness import Heard
 from controller.rules.dice.paths import Path
-from controller.rules.dice.pushes import back_cost, last_seen_before, may_be_thrown_back, push_cost
+from controller.rules.dice.pushes import last_seen_before, may_be_knocked_back, push_cost, return_cost
 from controller.rules.dice.scene import Scene
 from controller.rules.dice.turns import heard_place_cost
 
@@ -36,7 +36,7 @@ class Story(NamedTuple):
     swaps: tuple[float, ...] = ()
 
 
-class ThrownBack(NamedTuple):
+class KnockedBack(NamedTuple):
     """The outcome and cost of a story in which a die knocked back into the wall made both impacts."""
 
     touched: Touched
@@ -46,7 +46,7 @@ class ThrownBack(NamedTuple):
 
 def find_stories(
     scene: Scene, paths: tuple[Path, Path], contacts: Contacts, walls: Sequence[str]
-) -> tuple[dict[Touched, Story], list[ThrownBack]]:
+) -> tuple[dict[Touched, Story], list[KnockedBack]]:
     """Return the cheapest story of each outcome, given these paths and their names.
 
     The second value holds the cheapest stories in which one die knocked the other back into a wall, for each
@@ -58,21 +58,21 @@ def find_stories(
             by_impact.setdefault(i, []).append(match)
     _add_shoved_matches(scene, paths, contacts, by_impact)
     impacts = sorted(sorted(by_impact, key=lambda i: (may_ring(scene, i), i))[:MAX_IMPACTS])
-    foreign_cost = sum(
+    unmatched_cost = sum(
         bands.RINGING if may_ring(scene, i) else bands.KNOCK
         for i, impact in enumerate(scene.impacts)
         if impact.wall in walls and i not in by_impact
     )
     soft_impacts = _find_soft_impacts(scene, paths, contacts, by_impact)
     best: dict[Touched, Story] = {}
-    back_costs: dict[tuple[Touched, tuple[int, int]], float] = {}
-    thrown_back = [
+    knocked_back_costs: dict[tuple[Touched, tuple[int, int]], float] = {}
+    knocked_back = [
         pair
         for pair in combinations(impacts, 2)
-        if not may_be_ringing(scene, *pair) and may_be_thrown_back(scene, paths, pair)
+        if not may_be_ringing(scene, *pair) and may_be_knocked_back(scene, paths, pair)
     ]
     for choice in product(*(_makers(scene, i, by_impact[i], soft_impacts.get(i)) for i in impacts)):
-        cost = foreign_cost
+        cost = unmatched_cost
         heard: tuple[set[int], set[int]] = (set(), set())
         made: tuple[set[int], set[int]] = (set(), set())
         for i, (makers, maker_cost) in zip(impacts, choice, strict=True):
@@ -99,7 +99,7 @@ def find_stories(
             )
             for die in (0, 1)
         ]
-        thrown_back_here = [pair for pair in thrown_back if any(own.issuperset(pair) for own in made)]
+        knocked_back_here = [pair for pair in knocked_back if any(own.issuperset(pair) for own in made)]
         for one in (False, True):
             for two in (False, True):
                 story = Story(
@@ -107,10 +107,10 @@ def find_stories(
                 )
                 if (one, two) not in best or story.cost < best[one, two].cost:
                     best[one, two] = story
-                for pair in thrown_back_here:
+                for pair in knocked_back_here:
                     key = (one, two), pair
-                    back_costs[key] = min(back_costs.get(key, inf), story.cost)
-    return best, [ThrownBack(touched, cost, pair) for (touched, pair), cost in back_costs.items()]
+                    knocked_back_costs[key] = min(knocked_back_costs.get(key, inf), story.cost)
+    return best, [KnockedBack(touched, cost, pair) for (touched, pair), cost in knocked_back_costs.items()]
 
 
 class _Match(NamedTuple):
@@ -206,7 +206,7 @@ def _add_shoved_matches(
                 continue
             pair = (paths[1 - die], contacts[1 - die]), (paths[die], die_contacts)
             push = min(push_cost(scene, pair, wall, at) for at in (t, last_seen_before(paths[1 - die], t)))
-            push += back_cost(scene, paths[die], wall, t, max(path.fastest for path in paths))
+            push += return_cost(scene, paths[die], wall, t, max(path.fastest for path in paths))
             if push > bands.MARGIN:
                 continue
             struck = tuple(

@@ -30,7 +30,7 @@ SETTING_HITS = 0.5
 """The weight, in hits, of the setting or the other wall as an estimate of a wall's mean."""
 MAX_HITS = 40.0
 """The maximum weight, in hits, of a wall's earlier hits. It is limited because sensors age."""
-ODD_FRACTION, ODD_RANGE = 0.05, log(100.0)
+OUTLIER_FRACTION, OUTLIER_RANGE = 0.05, log(100.0)
 """The fraction of hits with unusual loudness, because felt or the other die caused part of the turn: any
 loudness from a tenth of the usual to ten times the usual is equally likely."""
 KNOCK_RANGE, TOP_RANGE = log(33.0), log(2.0)
@@ -112,12 +112,16 @@ class Loudness:
         spread = estimate.spread_of_next(change, change_sd)
         deviation = (log(peak / change) - estimate.mean) / spread
         density = exp(-0.5 * deviation * deviation) / (spread * sqrt(2.0 * pi))
-        cost = -2.0 * log(((1.0 - ODD_FRACTION) * density + ODD_FRACTION / ODD_RANGE) * KNOCK_RANGE)
+        cost = -2.0 * log(
+            ((1.0 - OUTLIER_FRACTION) * density + OUTLIER_FRACTION / OUTLIER_RANGE) * KNOCK_RANGE
+        )
         if peak >= TOP_FRACTION * max(self.top_counts.get(wall, 0.0), loudest):
             if wall not in self.top_counts:
                 return 0.0
             # A peak at the top of the range is only a lower limit of the hit's loudness.
-            probability = (1.0 - ODD_FRACTION) * 0.5 * erfc(deviation / sqrt(2.0)) + 0.5 * ODD_FRACTION
+            probability = (1.0 - OUTLIER_FRACTION) * 0.5 * erfc(
+                deviation / sqrt(2.0)
+            ) + 0.5 * OUTLIER_FRACTION
             cost = -2.0 * log(probability * KNOCK_RANGE / TOP_RANGE)
         return cost
 
@@ -138,9 +142,11 @@ class Loudness:
             return 0.0
         estimate = self.hits.get(wall) or self._prior(setting)
         quieter = log(softest / change) - estimate.mean
-        usual = 0.5 * erfc(-quieter / estimate.spread_of_next(change, change_sd) / sqrt(2.0))
-        odd = min(max(0.5 + quieter / ODD_RANGE, 0.0), 1.0)
-        return -2.0 * log(min((1.0 - ODD_FRACTION) * usual + ODD_FRACTION * odd + MISSED_FRACTION, 1.0))
+        typical = 0.5 * erfc(-quieter / estimate.spread_of_next(change, change_sd) / sqrt(2.0))
+        outlier = min(max(0.5 + quieter / OUTLIER_RANGE, 0.0), 1.0)
+        return -2.0 * log(
+            min((1.0 - OUTLIER_FRACTION) * typical + OUTLIER_FRACTION * outlier + MISSED_FRACTION, 1.0)
+        )
 
     def after(self, hits: Iterable[SureHit], setting: float, peaks: Iterable[tuple[str, float]] = ()) -> Self:
         """Return the loudness updated with a throw's hits, in small steps to limit the effect of a false hit.

@@ -45,7 +45,7 @@ COLLISION_FRACTIONS = tuple(n / 16 for n in range(17))
 """Fractions of a step at which a collision is tried: at 5 m/s two dice close in by 7 mm in a sixteenth of a
 frame."""
 
-MAX_LEAPS = 6
+MAX_JUMPS = 6
 """More jumps than this are not swaps: the camera followed something else."""
 SAME_JUMP_FRAMES = 2.5
 """A jump within this many frames of another is the same jump, found through the speeds around it."""
@@ -407,19 +407,19 @@ def _splice(head: Path, i: int, tail: Path, j: int, *, knocked: bool) -> Path:
 def untangle_names(scene: Scene, paths: tuple[Path, Path]) -> tuple[Path, Path]:
     """Return the paths with their tails swapped wherever the dice met and the swap removes a jump."""
     near_ms = SAME_JUMP_FRAMES * scene.errors.frame_ms
-    leaps = sorted({jump.t for path in paths for jump in path.jumps})
-    for t in leaps if len(leaps) <= MAX_LEAPS else ():
-        if not _has_leap_near(paths, t, near_ms):
+    jump_times = sorted({jump.t for path in paths for jump in path.jumps})
+    for t in jump_times if len(jump_times) <= MAX_JUMPS else ():
+        if not _has_jump_near(paths, t, near_ms):
             continue
         swapped = swap_names_after(paths, t)
         for path in swapped:
             measure(scene, path)
-        if not _has_leap_near(swapped, t, near_ms) and _passing_distance(swapped, t) <= reach_mm(scene):
+        if not _has_jump_near(swapped, t, near_ms) and _passing_distance(swapped, t) <= reach_mm(scene):
             paths = swapped
     return paths
 
 
-def _has_leap_near(paths: tuple[Path, Path], t: float, near_ms: float) -> bool:
+def _has_jump_near(paths: tuple[Path, Path], t: float, near_ms: float) -> bool:
     return any(abs(jump.t - t) <= near_ms for path in paths for jump in path.jumps)
 
 

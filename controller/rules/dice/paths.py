@@ -79,9 +79,9 @@ def build_path(scene: Scene, die: DieSeen) -> Path:
         ]
         times = [(p.t - start) / 1000.0 for p in readings]
     path = Path(die, times, [p.x for p in readings], [p.y for p in readings], False, list(readings))
-    usual = scene.errors.track_noise_mm
+    default_mm = scene.errors.track_noise_mm
     if any(p.error_mm is not None for p in readings):
-        path.errors = [usual if p.error_mm is None else p.error_mm for p in readings]
+        path.errors = [default_mm if p.error_mm is None else p.error_mm for p in readings]
     _start_in_hand(scene, path)
     rest = die.rest
     if rest is not None and times and scene.ms(rest.t) > times[-1]:

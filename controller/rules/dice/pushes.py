@@ -70,7 +70,7 @@ def overlap(scene: Scene, pair: Pair, wall: str, t: float) -> bool:
     return hypot(one.gap_mm - two.gap_mm, one.along_mm - two.along_mm) < scene.table.die_mm
 
 
-def may_be_thrown_back(scene: Scene, paths: tuple[Path, Path], impacts: Sequence[int]) -> bool:
+def may_be_knocked_back(scene: Scene, paths: tuple[Path, Path], impacts: Sequence[int]) -> bool:
     """Return whether one die may have made two of these impacts because the other die knocked it back.
 
     This is possible if the dice were close enough to touch each other at one of the impacts: a die may strike
@@ -87,7 +87,7 @@ def may_be_thrown_back(scene: Scene, paths: tuple[Path, Path], impacts: Sequence
     )
 
 
-def back_cost(scene: Scene, path: Path, wall: str, t: float, fastest: float) -> float:
+def return_cost(scene: Scene, path: Path, wall: str, t: float, fastest: float) -> float:
     """Return the cost of the assumption that a die was at a wall at this moment, given its points before and
     after.
 

@@ -45,8 +45,8 @@ def _judge_single(scene: Scene, rules: ThrowRules, found: Findings, *, over: boo
         found.add_review(
             "missing_reading", f"die {missing[0]} was not seen, and {faulty[0]} {did}", die=missing[0]
         )
-    elif foreign := _unexplained_impacts(scene, thrown, WALLS[rules.wall]):
-        impact = foreign[0]
+    elif impacts := _unexplained_impacts(scene, thrown, WALLS[rules.wall]):
+        impact = impacts[0]
         unexplained = f"die {3 - missing[0]} does not account for an impact on the {impact.wall} wall"
         seen = f"die {missing[0]} was not seen, but {unexplained}"
         found.evidence.append(impact)
@@ -125,10 +125,10 @@ def _flew_before(scene: Scene, die: DieSeen) -> str | None:
 
 def _flew_unseen(scene: Scene, rules: ThrowRules) -> str | None:
     """Return why the releases are in doubt if neither die accounts for one of the impacts; else None."""
-    foreign = _unexplained_impacts(scene, scene.dice, WALLS[rules.wall])
-    if not foreign:
+    unexplained = _unexplained_impacts(scene, scene.dice, WALLS[rules.wall])
+    if not unexplained:
         return None
-    return f"the track of neither die accounts for an impact on the {foreign[0].wall} wall"
+    return f"the track of neither die accounts for an impact on the {unexplained[0].wall} wall"
 
 
 def _unexplained_impacts(scene: Scene, dice: Iterable[DieSeen], walls: Iterable[str]) -> list[WallImpact]:

@@ -12,7 +12,7 @@ from math import inf
 
 from controller.rules.dice import bands
 from controller.rules.dice.contacts import Contact, find_contacts
-from controller.rules.dice.impacts import Contacts, Story, ThrownBack, Touched, find_stories, may_ring
+from controller.rules.dice.impacts import Contacts, KnockedBack, Story, Touched, find_stories, may_ring
 from controller.rules.dice.meetings import Meeting, meetings, swap_names_after
 from controller.rules.dice.paths import Path
 from controller.rules.dice.pushes import Pair, last_seen_before, overlap, push_cost
@@ -34,21 +34,21 @@ class Account:
     contacts: Contacts
     own_stories: dict[Touched, Story]
     stories: dict[Touched, Story]
-    own_thrown_back: Mapping[Touched, float] = field(default_factory=dict)
-    thrown_back: Mapping[Touched, float] = field(default_factory=dict)
+    own_knocked_back: Mapping[Touched, float] = field(default_factory=dict)
+    knocked_back: Mapping[Touched, float] = field(default_factory=dict)
     """Costs of outcomes in which one die knocked the other back into a wall although, in the best story,
     both dice struck that wall. They are ruled out only by a margin that is larger by
-    `THROWN_BACK_MARGIN`."""
+    `KNOCKED_BACK_MARGIN`."""
 
     @property
     def possible(self) -> frozenset[Touched]:
         """Return the outcomes that are not ruled out."""
-        return self._not_ruled_out(self.stories, self.thrown_back)
+        return self._not_ruled_out(self.stories, self.knocked_back)
 
     @property
     def possible_unswapped(self) -> frozenset[Touched]:
         """Return the outcomes that are not ruled out if the camera never swapped the names."""
-        return self._not_ruled_out(self.own_stories, self.own_thrown_back)
+        return self._not_ruled_out(self.own_stories, self.own_knocked_back)
 
     def certainly_hit(self, label: int) -> bool:
         """Return whether a die's miss is ruled out by a much larger margin (`CERTAIN_MARGIN`) than
@@ -62,36 +62,38 @@ class Account:
         return missed - min(cost for _, cost in costs) > CERTAIN_MARGIN
 
     def _not_ruled_out(
-        self, stories: dict[Touched, Story], thrown_back: Mapping[Touched, float]
+        self, stories: dict[Touched, Story], knocked_back: Mapping[Touched, float]
     ) -> frozenset[Touched]:
         least = min(story.cost for story in stories.values())
         return frozenset(
             touched
             for touched, story in stories.items()
             if story.cost - least <= _margin(touched, story)
-            or thrown_back.get(touched, inf) - least <= bands.MARGIN + bands.THROWN_BACK_MARGIN
+            or knocked_back.get(touched, inf) - least <= bands.MARGIN + bands.KNOCKED_BACK_MARGIN
         )
 
 
 def _margin(touched: Touched, story: Story) -> float:
     """Return how much more than the best story a story that is not ruled out may cost."""
     one, two = story.made
-    return bands.HEARD_MARGIN if all(touched) and one and two and not one & two else bands.MARGIN
+    return bands.SEPARATE_IMPACTS_MARGIN if all(touched) and one and two and not one & two else bands.MARGIN
 
 
 def build_account(scene: Scene, paths: tuple[Path, Path], walls: Sequence[str]) -> Account:
     """Return the costs of every story of a throw at these walls."""
     contacts = _contacts(scene, paths, walls)
-    own_stories, own_thrown_back = find_stories(scene, paths, contacts, walls)
-    best_stories, thrown_back = dict(own_stories), list(own_thrown_back)
+    own_stories, own_knocked_back = find_stories(scene, paths, contacts, walls)
+    best_stories, knocked_back = dict(own_stories), list(own_knocked_back)
     found = meetings(scene, paths, _wall_times(scene, contacts))
     for cost, times, swapped in _name_swaps(paths, found):
-        other_stories, other_thrown_back = own_stories, own_thrown_back
+        other_stories, other_knocked_back = own_stories, own_knocked_back
         if times:
-            other_stories, other_thrown_back = find_stories(
+            other_stories, other_knocked_back = find_stories(
                 scene, swapped, _contacts(scene, swapped, walls), walls
             )
-        thrown_back += [story_back._replace(cost=story_back.cost + cost) for story_back in other_thrown_back]
+        knocked_back += [
+            story_back._replace(cost=story_back.cost + cost) for story_back in other_knocked_back
+        ]
         for touched, story in other_stories.items():
             dearer = story._replace(cost=story.cost + cost, swaps=times)
             if times and dearer.cost >= best_stories[touched].cost:
@@ -105,13 +107,13 @@ def build_account(scene: Scene, paths: tuple[Path, Path], walls: Sequence[str]) 
         contacts,
         own_stories,
         best_stories,
-        _weigh_knocked_back(scene, own_thrown_back, *best),
-        _weigh_knocked_back(scene, thrown_back, *best),
+        _weigh_knocked_back(scene, own_knocked_back, *best),
+        _weigh_knocked_back(scene, knocked_back, *best),
     )
 
 
 def _weigh_knocked_back(
-    scene: Scene, thrown_back: Sequence[ThrownBack], touched: Touched, best: Story
+    scene: Scene, knocked_back: Sequence[KnockedBack], touched: Touched, best: Story
 ) -> dict[Touched, float]:
     """Return the costs of outcomes in which a die was knocked back although, in the best story, both dice
     struck the wall."""
@@ -119,7 +121,7 @@ def _weigh_knocked_back(
         return {}
     struck = [[scene.impacts[i].t / 1000.0 for i in made] for made in best.made]
     costs: dict[Touched, float] = {}
-    for other, cost, pair in thrown_back:
+    for other, cost, pair in knocked_back:
         first, last = (scene.impacts[i].t / 1000.0 for i in pair)
         first_allowed, last_allowed = last - bands.SHOVE_MS, first + bands.SHOVE_MS
         if all(not times or any(first_allowed <= t <= last_allowed for t in times) for times in struck):
