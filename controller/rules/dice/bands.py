@@ -1,8 +1,8 @@
-"""The physical limits with which explanations of a throw are compared, and the costs of their assumptions.
+"""Physical limits of dice at a wall, and the cost of each assumption about a throw.
 
-Every explanation has a cost: the sum of its squared deviations, in standard deviations, from what the
-cameras and wall sensors reported, plus -2 ln(p) for each event of probability p that it assumes. Costs can
-be added because each is -2 times the natural logarithm of a probability.
+The cost of an explanation is -2 times the natural logarithm of its probability. A deviation from a measured
+value costs its square, in standard deviations, and an event of probability p costs -2 ln(p). The cost of an
+explanation is the sum of these costs. The package `controller.rules.dice` defines the other terms.
 """
 
 from math import log, pi, sqrt
@@ -10,154 +10,163 @@ from math import log, pi, sqrt
 from controller.model.geometry import DiceTable
 
 MARGIN = 9.0
-"""An explanation is ruled out if its cost exceeds the lowest cost by more than this (three standard
+"""An explanation is ruled out if it costs over this much more than the cheapest one (three standard
 deviations)."""
 SEPARATE_IMPACTS_MARGIN = 12.0
-"""The same for the explanation in which each die hit a wall and made a sound of its own (3.5 standard
-deviations). It is wider because a No Roll is final: in 40,160 simulated throws it sent one true hit to review
-that MARGIN had ruled out, at the cost of four needless reviews."""
+"""Margin for an explanation in which both dice hit a wall and each made a separate impact (3.5 standard
+deviations). It is wider than MARGIN because a No Roll is final. In 40,160 simulated throws, the wider margin
+sent one true hit to review that MARGIN had ruled out, and caused four needless reviews."""
 
 MIN_CONTACT_EDGES = 0.5
-"""Smallest distance, in edges, from a wall to the centre of a die that touches it: a face touches."""
+"""Minimum distance, in edges, from a wall to the centre of a die that touches it. The die touches with a
+face."""
 MAX_CONTACT_EDGES = sqrt(3.0) / 2.0
-"""Largest such distance, in edges: a corner touches, half a space diagonal from the centre."""
+"""Maximum distance, in edges, from a wall to the centre of a die that touches it. The die touches with a
+corner, which is half a space diagonal from the centre."""
 MEAN_EDGES = 0.75
-"""Mean reach of a cube over all orientations, in edges."""
+"""Mean distance, in edges, from a wall to the centre of a die that touches it, over all orientations."""
 FLAT_EDGES = sqrt(2.0) / 2.0
-"""Largest distance, in edges, for a die that lies flat and touches: an upright edge touches, half a face
-diagonal from the centre."""
+"""Maximum distance, in edges, from a wall to the centre of a die that lies flat and touches it. The die
+touches with an upright edge, which is half a face diagonal from the centre."""
 MISS_EDGES = 0.6
-"""Minimum distance, in edges, for a die that did not touch: in one of twenty orientations a die reaches no
-further."""
+"""Minimum distance, in edges, from a wall to the centre of a die that did not touch it. A die reaches less
+far in one of twenty orientations."""
 
 KNOCK = 2.0 * log(10.0)
-"""Cost of a knock on the wall by something other than the dice, at the position and time of a turn: somebody
-is assumed to knock at one in ten of a die's turns."""
+"""Cost of a knock at the position and time of a turn. The judge assumes a knock at one in ten turns."""
 CAUSELESS = 6.0
-"""Cost of a turn that nothing on the table explains: one die in twenty meets an obstacle that was not
-seen."""
+"""Cost of a turn that nothing on the table explains. One die in twenty meets an obstacle that the camera did
+not see."""
 PUSHED = 2.0 * log(2.0)
-"""Cost of a turn away from the wall caused by the other die, which was in reach and nearer the wall: of the
-dice that turn in such a position, half are turned by the other die, the rest by the wall."""
+"""Cost of a push away from the wall by the other die, if that die was in reach and nearer to the wall. Of the
+dice that turn in this position, the other die turns half, and the wall turns the rest."""
 OVERLAP = 2.0 * log(10.0)
-"""Cost of a push by a die so far above or below the other that they seem to overlap: in one of ten pairs
-that meet at a wall, the centres are less than an edge apart as seen from above."""
+"""Cost of a push by a die that is above or below the pushed die, so that the two seem to overlap. In one of
+ten pairs of dice that meet at a wall, the centres are less than an edge apart when seen from above."""
 BETWEEN_FRAMES = 2.0 * log(1.5)
-"""Cost of a push between two frames that is inferred from the dice's positions in the first of them: two in
-three such inferences are right."""
+"""Cost of a push between two frames that is inferred from the positions of the dice in the first frame. Two
+in three such inferences are correct."""
 KNOCKED_BACK_MARGIN = 9.0
-"""Added to MARGIN for a story in which one die knocked the other back into the wall beside it: the two
-strikes come so soon after each other that the tracks hardly show them. In 168 simulated observations of two
-such throws, at 60 to 120 frames/s and 2 mm, the cost of the true story exceeded the lowest cost by at most
-17.1."""
+"""Added to MARGIN for a story in which one die knocked the other back into the wall beside it. The two
+strikes follow each other so quickly that the tracks barely show them. In 168 simulated observations of two
+such throws (60 to 120 frames/s, 2 mm noise), the true story cost at most 17.1 more than the cheapest one."""
 SHOVE = 2.0 * log(3.0)
-"""Cost of a die that is knocked back in this way and strikes the wall again within SHOVE_MS: of the dice
-that are struck so near the wall, one in three does so."""
+"""Cost of a second strike within SHOVE_MS by a die that is knocked back into the wall. One in three dice that
+are struck so near the wall strikes it again."""
 SHOVE_MS = 36.0
-"""Maximum time from the die's own touch to that second strike: three frames at 90 frames/s, in which the die
-moves no further than a few edges from the wall, plus the uncertainty of the sensor's delay. In 16,080
-simulated observations the longest time that mattered was 31 ms."""
+"""Maximum time, in ms, between a die's touch and its second strike after it is knocked back. It is three
+frames at 90 frames/s, in which the die moves at most a few edges from the wall, plus the uncertainty of the
+sensor's delay. In 16,080 simulated observations, the longest time that mattered was 31 ms."""
 BROKEN = CAUSELESS + MARGIN
-"""Cost of a touch shown by the incoming path alone, because something else changed the outgoing path before
-the next frame. It is high enough that the touch is ruled out if the other die made the sound. If nothing else
-made the sound, the touch remains in doubt; it is never proven."""
+"""Cost of a touch that only the incoming path shows, because something changed the outgoing path before the
+next frame. At this cost the touch is ruled out if the other die made the impact. Otherwise the touch remains
+in doubt, but is never proven."""
 LONE_DIE = 2.0
-"""Added to the cost of no touch within the contact band while the other die was out of reach: only chips can
-then have turned the die, and they do so in one turn of fifty. Farther out, chips are as likely a cause as the
-wall, and a knock may be heard at the same time."""
+"""Added to the cost of no touch if the die turned in the contact band while the other die was out of reach.
+Only chips can then have turned the die, and they cause one such turn in fifty. Farther from the wall, chips
+are as likely a cause as the wall, and a knock may coincide with the turn."""
 LONE_DIE_HARD = 5.0
-"""The same for a turn larger than any that a landing causes: chips give way to such a die, so they cause only
-one such turn in 250. Of 7,571 such turns in 12,060 simulated observations, eight were not touches: in six the
-dice had met, and the other two are observations of one throw."""
+"""The value used instead of LONE_DIE for a turn larger than any that a landing causes. Chips give way to such
+a die, and cause only one such turn in 250. Of 7,571 such turns in 12,060 simulated observations, eight were
+not touches. In six of these the dice had met, and the other two are observations of one throw."""
 LONE_DIE_ERRORS = 2.5
-"""For a turn larger than any that a landing causes, LONE_DIE_HARD also applies within this many errors
-outside the band, because obstacles are just as rare there. With 3, nine instead of five of 100 turns 7.5 mm
-outside the band, each with a knock at the same position and moment, would be called hits, and five fewer of
-12,060 simulated observations would need a person."""
+"""Distance from the contact band, in position errors, up to which LONE_DIE_HARD also applies, because
+obstacles are just as rare there. The limit was tested on 100 turns 7.5 mm outside the band, each with a knock
+at the same position and time. It calls five of them hits; a limit of 3 would call nine. With a limit of 3,
+five fewer of 12,060 simulated observations would go to review."""
 HARD_ERRORS = 1.0
-"""A change of speed is reduced by this many of its own errors: in five of six cases the true change was no
-smaller."""
+"""Number of standard errors by which a measured change of speed is reduced. The true change is at least the
+reduced one in five of six cases."""
 MAX_CAUSELESS_M_PER_S = 0.6
-"""Maximum loss of speed that felt causes in a tumbling die between two frames; a smaller loss needs no other
-cause."""
+"""Maximum change of speed, in m/s, that felt alone causes in a tumbling die between two frames. A smaller
+change needs no other cause."""
 THUMP = 1.0
-"""Cost of explaining a soft impact at a turn as the sound of a landing in which the die's spin turned it:
-landings are often heard."""
+"""Cost of explaining a soft impact at a turn as the thump of a landing that turned the die by its spin. Wall
+sensors often detect landings."""
 STEEP_LANDING = 2.0 * log(3.0)
-"""Cost of a landing so steep that friction stops the die before it has its full effect; such a landing may
-sound loud for its turn. One in three dice that have fallen for a long time comes down this steeply."""
+"""Maximum cost of explaining an impact as a thump, even if it is loud for its turn. In a steep landing,
+friction ends before it has its full effect, so the die barely turns. One in three dice that have fallen for a
+long time lands so steeply."""
 MAX_LANDING_M_PER_S = 4.0
-"""Maximum change of speed along the table that a landing causes: a die thrown down from a metre strikes felt
-at 5 m/s and leaves it at up to 3 m/s; a friction coefficient of 0.5 turns the die by half of that change of 8
-m/s. In 1,558 landings beside walls the maximum was 3.6 m/s."""
+"""Maximum change of speed along the table, in m/s, that a landing causes. A die thrown down from a height of
+one metre strikes felt at 5 m/s and leaves it at up to 3 m/s. A friction coefficient of 0.5 changes the speed
+along the table by half of this change of 8 m/s. In 1,558 simulated landings beside walls the maximum was 3.6
+m/s."""
 SOFT_FRACTION_FAR = 0.5
-"""A sound softer than this fraction of the sound that such a turn makes at the wall may be a landing: at a
-distance of a centimetre, felt transmits a sixteenth of a landing's blow, and that blow is 2 to 4.5 times the
-turn that friction (coefficients 0.5 to 0.22) causes. Loudness varies by a factor of 1.7 with the position."""
+"""An impact softer than this fraction of a hit with the same turn may be a thump. At a distance of one
+centimetre, felt transmits a sixteenth of a landing's blow. That blow is 2 to 4.5 times the turn that friction
+causes (coefficients 0.5 to 0.22). Loudness varies by a factor of 1.7 with the position."""
 SOFT_FRACTION = 0.25
-"""The same fraction with medium friction and at a typical place, for a die so near that it would have touched
-in most orientations."""
+"""The value used instead of SOFT_FRACTION_FAR for a die so near the wall that it would have touched in most
+orientations. It is the fraction for medium friction and a typical position."""
 SOFT_SPREAD = 0.28
-"""The spread of loudness (of its logarithm) beyond those fractions. It comes from the two places, each with a
-factor of 0.75 to 1.3, and from the part of the turn that the die's hardest blow caused."""
+"""Standard deviation of the logarithm of a thump's loudness above SOFT_FRACTION and SOFT_FRACTION_FAR. The
+positions of the thump and of the compared hit each contribute a factor of 0.75 to 1.3. The rest is the
+fraction of the turn that the die's hardest blow caused."""
 LANDING_M_PER_S = 1.0
-"""A landing is no louder than a hit in which the wall changes a die's speed by this: beside the wall, felt
-transmits a twelfth of the blow; a die that strikes felt at 5 m/s and leaves it at 3 m/s changes its speed by
-8 m/s; and loudness varies by a factor of 1.3 with the position."""
+"""A thump is at most as loud as a hit that changes a die's speed by this many m/s. Beside the wall, felt
+transmits a twelfth of a blow. A die that strikes felt at 5 m/s and leaves it at 3 m/s changes its speed by 8
+m/s. Loudness varies by a factor of 1.3 with the position."""
 SOFT_ERRORS = 2.0
-"""The range, in errors of a track point, over which SOFT_FRACTION changes to SOFT_FRACTION_FAR: the position
-is not known more precisely."""
+"""Distance, in position errors of a track point, over which SOFT_FRACTION changes to SOFT_FRACTION_FAR. A
+die's position is no more precise than this."""
 UNHEARD = 4.0
-"""Cost of a touch that a working sensor did not hear: one in seven is softer than the sensor's threshold."""
+"""Cost of a touch that a working sensor did not detect. One touch in seven is softer than the sensor's
+threshold."""
 FELL_FLAT = 2.0 * log(4.5)
-"""Added to UNHEARD if the die lies flat and no face or upright edge reaches the wall. It sets where a silent
-stop becomes a miss: with the face 7 mm from the wall, which only a corner reaches from there. Nearer stops go
-to review: of 13 dice that came to rest silently with their face 4 to 7 mm from a wall, in 7,500 simulated
-throws, eight had touched it."""
+"""Added to UNHEARD if the die lies flat and neither a face nor an upright edge reaches the wall. It makes a
+silent stop a miss if the face is at least 7 mm from the wall, where only a corner reaches. Nearer stops go to
+review. In 7,500 simulated throws, 13 dice came to rest silently with their face 4 to 7 mm from a wall, and
+eight of them had touched it."""
 RINGING = 1.0
-"""Cost of explaining an impact as the ringing of an earlier one: low, because one hit in four rings."""
+"""Cost of explaining an impact as the ringing of an earlier one. It is low because one hit in four rings."""
 RATTLE = 2.0 * log(20.0)
-"""Cost of a second impact of one touch that is too loud to be ringing: of 7,751 dice that struck a wall, one
-in forty made one within a frame; walls differ."""
+"""Cost of a second impact of one touch that is too loud to be ringing. Of 7,751 simulated dice that struck a
+wall, one in forty made such an impact within a frame. The judge assumes one in twenty, because real walls
+vary."""
 SIMULTANEOUS_MS = 3.0
 SIMULTANEOUS = 2.0 * log(100.0)
-"""Cost of a second impact of one touch within SIMULTANEOUS_MS: a wall needs longer than that to fall silent,
-and none of those 7,751 dice made such an impact. Two such sounds come from two dice."""
+"""Cost of a second impact of one touch within SIMULTANEOUS_MS. A wall rings longer than that after a blow,
+and none of the 7,751 dice counted for RATTLE made such an impact. Two impacts so close in time come from two
+dice."""
 SHARED_IMPACT = 0.0
-"""Cost of two dice making one impact together: zero, because both are known to have turned at that position
-and time."""
+"""Cost of one impact by both dice. It is zero because both dice are known to have turned at that position and
+time."""
 
 RING_FRACTION = 0.6
-"""The peak of ringing is below this fraction of the peak of its hit."""
+"""Maximum peak of ringing, as a fraction of the peak of its hit."""
 PLACE_ERRORS = 4.0
 """Maximum distance along the wall, in standard deviations, between an impact and a die that may have made
 it."""
 KNOCK_AT_DIE = 2.0 * log(2.0 * PLACE_ERRORS / sqrt(2.0 * pi))
-"""Added, less the squared errors of the knock's position, to the cost of a knock that is heard exactly where
-a die is: a knock may be anywhere within PLACE_ERRORS, whereas two in three of a die's own sounds are within
-one error."""
+"""Added to the cost of a knock at a die's position, less the squared error of that position. A knock may be
+anywhere within PLACE_ERRORS, whereas two in three of a die's impacts are reported within one standard
+error."""
 PLACE_TOLERANCE = 2.0
-"""An impact's position within this many standard deviations is no evidence against the die."""
+"""An impact whose position deviates by at most this many standard deviations is no evidence against the
+die."""
 CLOCK_MARGIN_MS = 1.0
-"""Margin, in ms, around an impact's minimum and maximum delay: clocks agree to within a millisecond."""
+"""Tolerance, in ms, on an impact's minimum and maximum delay. The devices' clocks agree to within a
+millisecond."""
 
 BOUNCE_MM_PER_MS = 0.25
-"""Growth of a die's position error for each millisecond since it was last seen: a bounce on the felt, at any
-time between two frames, changes its speed by up to 0.5 m/s."""
+"""Increase of a die's position error, in mm, per millisecond since the camera last saw the die. A bounce on
+the felt between two frames changes the die's speed by up to 0.5 m/s."""
 LANDING_FRACTION = 0.15
-"""Maximum fraction of its striking speed that a die may lose by landing after it leaves a wall, during a lost
-frame: rubber throws it up at a fifth of that speed, and felt with a friction coefficient of 0.5 takes half of
-(1 + 0.5) times that."""
+"""Maximum fraction of its striking speed that a die may lose by a landing, in a lost frame, after it leaves a
+wall. Rubber throws the die up at a fifth of that speed. Felt with a friction coefficient of 0.5 and a
+restitution of 0.5 then takes 0.5 (1 + 0.5) times the upward speed."""
 SLOWED = MARGIN
-"""Cost of the assumption that felt or a second touch slowed a die between leaving the wall and the next
-frame, so that its paths intersect outside the contact band. It is so high that such a touch is never proven,
-but remains in doubt if a sound fits it."""
+"""Cost of assuming that felt or a second touch slowed a die between leaving the wall and the next frame, so
+that its paths intersect outside the contact band. At this cost a touch is never proven, but remains in doubt
+if an impact matches it."""
 OWN_TURN_M_PER_S = 0.2
-"""Minimum change of speed towards the wall in a turn that a sensor can hear."""
+"""Minimum change of speed away from the wall, in m/s, in a turn that a sensor can detect."""
 OWN_TURN_ERRORS = 3.0
-"""A change of speed within this many of its own errors is not such a turn either."""
+"""Minimum change of speed, in standard errors, in such a turn."""
 BACK_M_PER_S = 0.15
-"""A die that leaves a wall at this speed or faster turned there; a slower one may have come to rest."""
+"""Minimum speed, in m/s, of a die that turned at a wall and leaves it. A slower die may have come to rest
+there."""
 
 
 def min_contact_mm(table: DiceTable) -> float:
@@ -171,12 +180,11 @@ def max_contact_mm(table: DiceTable) -> float:
 
 
 def reach_cost(edges: float) -> float:
-    """Return the cost of a random orientation in which a cube reaches no further than `edges` from its
-    centre.
+    """Return the cost of an orientation in which a cube extends at most `edges` from its centre.
 
-    The fraction of orientations with a reach below `edges` grows from 0 at half an edge to 1 at half a space
-    diagonal, as the power 2.3 of the position within that range. Below MISS_EDGES the cost stays constant,
-    because the error of the track is counted instead.
+    The fraction of such orientations increases from 0 at half an edge to 1 at half a space diagonal, as the
+    power 2.3 of the position in that range. Below MISS_EDGES the cost is constant, because the track's
+    position error counts instead.
     """
     return max(-2.0 * log(_fraction_below(max(edges, MISS_EDGES))), 0.0)
 
@@ -184,8 +192,9 @@ def reach_cost(edges: float) -> float:
 def reaching_cost(table: DiceTable, place_mm: float, sd_mm: float) -> float:
     """Return the cost of a die touching a wall with an edge or a corner before it falls flat.
 
-    `place_mm` is the distance of its centre from the wall's tips, `sd_mm` its standard error. The farther
-    away the centre, the fewer orientations reach the wall; the cost is that of the most likely distance.
+    `place_mm` is the distance of the die's centre from the wall's tips, and `sd_mm` its standard error. The
+    result is the cost at the most likely distance, because fewer orientations reach the wall from farther
+    away.
     """
     if place_mm <= FLAT_EDGES * table.die_mm:
         return 0.0
@@ -197,19 +206,19 @@ def reaching_cost(table: DiceTable, place_mm: float, sd_mm: float) -> float:
 
 
 def fell_flat_cost(table: DiceTable, place_mm: float, sd_mm: float) -> float:
-    """Return the cost of a die touching a wall before it fell flat at rest at `place_mm`.
+    """Return the cost of a die touching a wall before it came to rest flat, `place_mm` from the wall's tips.
 
-    Flat, it touches with a face or an upright edge, which costs nothing but its distance; an edge or a corner
-    costs `FELL_FLAT` and the orientation.
+    A flat die touches with a face or an upright edge, at the cost of its distance only. A touch with an edge
+    or a corner adds `FELL_FLAT` and the cost of the orientation.
     """
     flat = max(place_mm - FLAT_EDGES * table.die_mm, 0.0) / sd_mm
     return min(flat * flat, FELL_FLAT + reaching_cost(table, place_mm, sd_mm))
 
 
 def _fraction_below(edges: float) -> float:
-    """Return the fraction of a cube's orientations that reach less far than `edges` from its centre."""
+    """Return the fraction of orientations in which a cube extends less than `edges` from its centre."""
     return float(((edges - MIN_CONTACT_EDGES) / (MAX_CONTACT_EDGES - MIN_CONTACT_EDGES)) ** 2.3)
 
 
 _REACHES = tuple(FLAT_EDGES + (MAX_CONTACT_EDGES - FLAT_EDGES) * n / 10 for n in range(10))
-"""Distances from the reach of an edge to nearly that of a corner, which only one orientation has."""
+"""Distances, in edges, from the reach of an upright edge to just below that of a corner."""

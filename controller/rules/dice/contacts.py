@@ -1,8 +1,8 @@
-"""What each die did near a wall, moment by moment, and the costs of a touch and of no touch.
+"""The contacts of each die with a wall: moments at which the die may have touched it.
 
-In a touch the die's centre is within the contact band when the die turns, and an impact is heard at that
-place and time. Each contact holds the costs of all explanations of that contact alone; `stories` combines
-the explanations of both dice.
+The evidence of a touch is a turn (a change of the die's speed away from the wall) in the contact band, with
+an impact at that position and time. Each contact holds the costs of all explanations of that contact alone;
+`stories` combines them for both dice. The package `controller.rules.dice` defines the terms.
 """
 
 from bisect import bisect_right
@@ -32,24 +32,24 @@ from controller.rules.dice.scene import Scene
 from controller.rules.dice.turns import heard_turn, out_of_band, place_cost, place_errors, turn_after
 
 AT_REST_M_PER_S = 0.2
-"""A track that ends below this speed ended because the die stopped."""
+"""Speed, in m/s, below which a die had stopped at the end of its track."""
 STAYED_MM = 20.0
-"""A die that rests within this distance of its nearest point to the wall stopped there; otherwise it turned
-back."""
+"""A die that rests within this distance, in mm, of its nearest point to the wall stopped there. Otherwise it
+turned back."""
 BEYOND_ERRORS = 8.0
-"""A die seen more than this many errors behind a wall's base is not on the table: noise is never that
-large."""
+"""A die seen more than this many position errors behind a wall's base is not on the table. Noise alone is
+never so large."""
 SAME_TURN_MS = 15.0
-"""Two turns of one die closer in time than this are one turn: no die returns to a wall within a frame."""
+"""Maximum time, in ms, between two contacts that are one turn. No die returns to a wall within a frame."""
 SLOW_TURN_MS = 28.0
-"""A turn found in the track within this time of one that was heard is the same turn, spread over two
-frames."""
+"""Maximum time, in ms, between an impact and a turn in the track that are the same contact. A slow turn
+extends over two frames."""
 REST_ERROR_FRACTION = 0.5
-"""The position error of a die at rest, as a fraction of the error in flight: it is averaged over many
-frames."""
+"""Position error of a die at rest, as a fraction of the error in flight. The camera averages a resting
+position over many frames."""
 NEAREST_POINTS = 3
-"""Points averaged to find a slow die's nearest position: the error of a single point may exceed the distance
-that the die fell back."""
+"""Number of points averaged to find a slow die's nearest position to a wall. The error of a single point may
+exceed the distance that the die fell back."""
 LAST_POINTS = 6
 """Number of track points, besides the rest, from which the resting position of a stopping die is
 estimated."""
@@ -57,12 +57,13 @@ estimated."""
 
 @dataclass(slots=True, kw_only=True)
 class Contact:
-    """One moment at which a die may have touched a wall.
+    """A moment at which a die may have touched a wall, with the costs of its explanations.
 
-    `touch` is the cost of a touch that no sensor heard, `miss` the cost of no touch, and `landed` the cost
-    of no touch if the die's landing on the felt turned it. `heard` maps each impact that may be this
-    contact's sound, by its number, to the cost of that explanation, and `knock` is the cost of explaining
-    such an impact as a knock.
+    `t` is the time in ms from the throw's start. `gap_mm` is the distance of the die's face from the wall's
+    tips. `touch` is the cost of a touch that no sensor detected, `miss` the cost of no touch, and `landed`
+    the cost of no touch if a landing on the felt turned the die. `heard` maps the number of each impact that
+    this touch may have made to the cost of that explanation. `knock` is the cost of explaining such an impact
+    as a knock.
     """
 
     wall: str
@@ -75,45 +76,46 @@ class Contact:
     heard: dict[int, float] = field(default_factory=dict)
     knock: float = bands.KNOCK
     placed: dict[int, float] = field(default_factory=dict)
-    """The amount added to the cost of a knock, by the number of the impact; it depends on the impact's
-    distance from the die."""
+    """Amount added to the cost of a knock, by the number of the impact. It depends on the impact's distance
+    from the die."""
     misfit: float = inf
+    """How badly the turn and the impact at it fit a touch, in squared errors; infinite without an impact."""
     code: str = ""
     seen: str = ""
     cause_certainty: float = 0.0
-    """The certainty, from 0 to 1, that the turn had a cause."""
+    """Certainty, from 0 to 1, that something other than the felt caused the turn."""
     change: float = 0.0
-    """The change of the die's speed towards the wall, in m/s."""
+    """Change of the die's speed away from the wall, in m/s."""
     min_change: float = 0.0
-    """`change` reduced by the errors of both speeds."""
+    """`change` less its standard error."""
     cause: float = 0.0
     """The part of `miss` and `landed` that is the cost of the turn's cause."""
     sd: float = 0.0
-    """The standard error of the position at which the die turned, in mm."""
+    """Standard error of the position at which the die turned, in mm."""
     reach: float = 0.0
-    """The cost of an orientation in which the die did not reach the wall from the position where it
-    turned."""
+    """Cost of an orientation in which the die did not reach the wall from the position where it turned."""
     proof: float = 0.0
-    """The minimum cost of no touch if an impact at this moment can only have been a knock."""
+    """Minimum cost of no touch if an impact at this moment can only have been a knock."""
     clear: bool = False
     """Whether the turn exceeds the noise of the track."""
     hidden: bool = False
     rests: bool = False
-    """Whether the die came to rest there: an earlier touch of this wall may then have lasted until now."""
+    """Whether the die came to rest at the wall. An earlier touch of this wall may then have lasted until
+    now."""
     beyond: bool = False
     points: tuple[Reading, ...] = ()
 
     @property
     def doubtful(self) -> bool:
-        """Return whether a touch that no sensor heard remains possible, as well as no touch."""
+        """Return whether a touch that no sensor detected remains possible."""
         return self.touch - self.miss <= bands.MARGIN
 
 
 class _NearImpact(NamedTuple):
     """An impact that a die may have made.
 
-    `impact` is its number, `errors` its distance from the die in squared errors, and `interrupted` the cost
-    from `_interrupted_cost`.
+    `impact` is its number, `errors` its squared distance from the die in standard errors, and `interrupted`
+    the cost that `_interrupted_cost` returns.
     """
 
     impact: int
@@ -122,8 +124,10 @@ class _NearImpact(NamedTuple):
 
 
 def find_contacts(scene: Scene, path: Path, wall: str) -> list[Contact]:
-    """Return a die's contacts with a wall; a die that never came near the wall has one contact, without a
-    touch."""
+    """Return a die's contacts with a wall.
+
+    A die that never came near the wall has one contact, in which it cannot have touched the wall.
+    """
     if len(path.times) < 2:
         why = "has no track" if not path.times else "has only one track point"
         return [_open_contact(wall, 0.0, f"die {path.die.number} {why}")]
@@ -140,14 +144,13 @@ def find_contacts(scene: Scene, path: Path, wall: str) -> list[Contact]:
 
 
 def _fastest(scene: Scene, path: Path) -> float:
-    """Return the highest speed of a die, in m/s, whether seen or possible while the die was hidden."""
+    """Return the highest speed, in m/s, that the die reached or may have reached while it was hidden."""
     unknown = any(speed_unknown(scene, path, i) for i in range(min(SPEED_POINTS, len(path.times)) - 1))
     return max(path.fastest, THROWN_M_PER_S) if unknown else path.fastest
 
 
 def _contacts_in_span(approach: Approach, span: Span) -> list[Contact]:
-    """Return the contacts in one span near the wall: turns that were heard, and turns that only the track
-    shows."""
+    """Return the contacts in one span near the wall, with and without matching impacts."""
     found = list(_heard_contacts(approach, span))
     beyond = _seen_beyond(approach, span)
     if beyond is None and any(contact.miss + contact.knock > 2.0 * bands.MARGIN for contact in found):
@@ -181,7 +184,7 @@ def _contacts_in_span(approach: Approach, span: Span) -> list[Contact]:
 
 
 def _assign_turn(heard: Contact, turn: Contact, candidates: list[Contact]) -> None:
-    """Assign a turn that only the track shows to the nearest of the contacts whose sounds fit no turn."""
+    """Assign a turn that only the track shows to the contact nearest in time, whose impact fits no turn."""
     for contact in candidates:
         contact.miss = contact.landed = contact.cause = contact.cause_certainty = 0.0
     heard.touch, heard.miss, heard.landed = turn.touch, turn.miss, turn.cause
@@ -191,16 +194,18 @@ def _assign_turn(heard: Contact, turn: Contact, candidates: list[Contact]) -> No
 
 
 def _is_same_turn(heard: Contact, contact: Contact) -> bool:
-    """Return whether a contact is the same turn as one that was heard; a sound that fits no turn matches
-    none."""
+    """Return whether a contact and one with an impact are the same turn.
+
+    A contact whose impact fits no turn is never the same turn.
+    """
     return heard.misfit <= bands.MARGIN and abs(contact.t - heard.t) <= SLOW_TURN_MS
 
 
-# --- turns that were heard ---
+# --- turns with an impact ---
 
 
 def _heard_contacts(approach: Approach, span: Span) -> Iterator[Contact]:
-    """Find the impacts that this die may have made, each with the die's turn at that moment."""
+    """Yield a contact for each impact that this die may have made, with the die's turn at that moment."""
     scene, times = approach.scene, approach.path.times
     min_delay, max_delay = scene.errors.impact_delay_ms
     spare_ms = 0.5 * (max_delay - min_delay) + bands.CLOCK_MARGIN_MS
@@ -233,16 +238,15 @@ def _heard_contacts(approach: Approach, span: Span) -> Iterator[Contact]:
 
 
 def _repeats_turn(approach: Approach, k: int, earlier: Contact, later: Contact) -> bool:
-    """Return whether the later contact repeats the earlier turn: its incoming path starts before that
-    turn."""
+    """Return whether the later contact's incoming path starts before the earlier contact's turn."""
     first = approach.path.times[max(k - FEW_POINTS + 1, 0)]
     return earlier.misfit <= bands.MARGIN < later.misfit and first < earlier.t
 
 
 def _interrupted_cost(approach: Approach, k: int, latest: float) -> float:
-    """Return the cost of a touch shown by the incoming path alone, right before something turned the die.
+    """Return the cost of a touch that only the incoming path shows.
 
-    The die met the other die, an obstacle or the wall again before it was next seen, so its outgoing path is
+    The die met the other die, an obstacle or the wall again before the next frame. Its outgoing path is then
     no evidence of the touch.
     """
     times = approach.path.times
@@ -254,20 +258,20 @@ def _interrupted_cost(approach: Approach, k: int, latest: float) -> float:
 
 
 def _weigh_turn(approach: Approach, turn: Turn, k: int, heard: _NearImpact) -> Contact | None:
-    """Weigh a turn that may have made an impact; return None if the die made no such turn."""
+    """Return a contact for a turn near an impact, or None if the die cannot have made the impact."""
     turned = turn.change > max(bands.OWN_TURN_M_PER_S, bands.OWN_TURN_ERRORS * turn.change_sd)
     still = abs(turn.speed_in) < 0.05 and abs(turn.speed_out) < 0.05
     if still or (turn.speed_in > 0.1 and not turned):
         return None
     outside, inside = _band_errors(approach, turn)
-    # A die that did not make this impact turned where its paths intersect, at whatever time that was.
+    # If the die did not make this impact, it turned at the intersection of its paths.
     other = turn_after(approach, k, approach.path.times[k], approach.path.times[k + 1])
     other_outside, other_inside = _band_errors(approach, other)
     inside = min(inside, other_inside)
     room = _room_errors(approach, turn)
     cost = turn.misfit + outside
     if heard.interrupted < cost:
-        # Here the intersection of the two paths does not show how near the wall the die was.
+        # The intersection of the paths does not show how near to the wall the die came.
         cost, inside, room = heard.interrupted, 0.0, 0.0
     cost += place_cost(heard.errors)
     if cost > bands.KNOCK + 4.0 * bands.MARGIN:
@@ -297,7 +301,10 @@ def _weigh_turn(approach: Approach, turn: Turn, k: int, heard: _NearImpact) -> C
 
 
 def _unseen_turn_cost(scene: Scene, impact: int, turn: Turn) -> float:
-    """Return the cost of a sound at a turn within the track's noise: a soft impact needs no larger turn."""
+    """Return the cost of an impact at a turn within the track's noise.
+
+    A soft impact needs no larger turn.
+    """
     wall, peak = scene.impacts[impact].wall, scene.impacts[impact].peak
     heard = Heard(wall, peak, turn.change, turn.change_sd)
     cost = scene.loudness.quiet_turn_cost(heard, scene.errors.hit_counts_per_m_s)
@@ -321,23 +328,21 @@ def _merge(first: Contact, later: Contact) -> None:
 
 
 def _room_errors(approach: Approach, turn: Turn) -> float:
-    """Return how much nearer to the wall the die turned than a die that only lands there can turn, in
-    errors."""
+    """Return how much nearer to the wall the die turned than a die that only lands can come, in errors."""
     return max(bands.MISS_EDGES * approach.scene.table.die_mm - turn.place, 0.0) / turn.sd
 
 
 def _band_errors(approach: Approach, turn: Turn) -> tuple[float, float]:
     """Return how far a turn is outside the contact band, and how far inside it, in squared errors.
 
-    No position is too near the wall for a touch: pads give way, and a die seen well behind the wall's base is
-    reported as a conflict.
+    The band has no inner limit. Rubber pads give way, and `_seen_beyond` reports a die seen far behind the
+    wall's base.
     """
     within = max(bands.max_contact_mm(approach.scene.table) - turn.place, 0.0) / turn.sd
     return out_of_band(approach, turn), within * within
 
 
 def _cause_certainty(turn: Turn) -> float:
-    """Return the certainty, from 0 to 1, that something other than the felt caused a turn."""
     min_change = turn.change - bands.HARD_ERRORS * turn.change_sd
     return min(max(min_change, 0.0) / bands.MAX_CAUSELESS_M_PER_S, 1.0)
 
@@ -362,7 +367,7 @@ def _contact(approach: Approach, turn: Turn, k: int) -> Contact:
 
 
 def _silent_turns(approach: Approach, span: Span) -> list[Contact | None]:
-    """Return a span's sharpest turn, by the track alone, and others near the wall that may be touches."""
+    """Return the contacts without an impact in a span: its sharpest turn, and others near the wall."""
     times, gaps = approach.path.times, approach.gaps
     last = len(times) - (2 if approach.path.rests else 1)
     max_contact = bands.max_contact_mm(approach.scene.table)
@@ -386,7 +391,10 @@ def _silent_turns(approach: Approach, span: Span) -> list[Contact | None]:
 
 
 def _silent_turn(approach: Approach, turn: Turn, k: int) -> Contact:
-    """Weigh a turn without a matching impact: near the wall it may be a touch, but never a certain one."""
+    """Return a contact for a turn without a matching impact.
+
+    Near the wall it may be a touch, but a track alone never proves one.
+    """
     contact = _contact(approach, turn, k)
     outside, inside = _band_errors(approach, turn)
     unheard = _unheard_cost(approach, turn)
@@ -407,7 +415,7 @@ def _silent_turn(approach: Approach, turn: Turn, k: int) -> Contact:
 
 
 def _unheard_cost(approach: Approach, turn: Turn) -> float:
-    """Return the cost of a touch that caused this turn and that no sensor heard."""
+    """Return the cost of a touch that caused this turn and that no sensor detected."""
     if not approach.scene.hears(approach.wall, approach.scene.start_us + int(turn.t * 1000.0)):
         return bands.UNHEARD
     cost = approach.scene.loudness.unheard_cost(
@@ -417,22 +425,23 @@ def _unheard_cost(approach: Approach, turn: Turn) -> float:
 
 
 def _silence(approach: Approach, t: float) -> tuple[str, str]:
-    """Return the review code for a touch that was not heard, and the reason in words."""
+    """Return the review code and the reason for a touch that was not detected."""
     if approach.scene.hears(approach.wall, approach.scene.start_us + int(t * 1000.0)):
         return "wall_unclear", "no matching impact was heard"
     return "missing_reading", "no working sensor was listening there"
 
 
 def _rested(approach: Approach, span: Span) -> Contact | None:
-    """Weigh a die that came to rest near the wall without a turn.
+    """Return a contact for a die that came to rest near the wall without a turn.
 
-    It may have touched with an edge or a corner, too softly to be heard, before it fell flat where it lies.
+    The die may have touched the wall with an edge or a corner, too softly for the sensor, before it fell
+    flat.
     """
     path, gaps, times = approach.path, approach.gaps, approach.path.times
     end = len(gaps) - 1
     if not path.rests or span.last < end or gaps[end] > approach.close:
         return None
-    # The first point is in the hand and is skipped, unless it is the only point before the rest.
+    # At the first point the die is in the hand. Use that point only if no other precedes the rest.
     first = max(end - LAST_POINTS, min(1, end - 1))
     noise = approach.noise(first, end)
     tail = line(times[first:end], gaps[first:end], noise, times[end - 1])
@@ -442,7 +451,7 @@ def _rested(approach: Approach, span: Span) -> Contact | None:
     place = (rest_var * moving + moving_var * gaps[end]) / both
     sd = sqrt(rest_var * moving_var / both)
     short = place - bands.MIN_CONTACT_EDGES * approach.scene.table.die_mm
-    # A die nearer to the wall than one that touches the tips with a face lies between the tips: it touches.
+    # A die whose face is beyond the tips lies between them and touches the wall.
     deep = max(-short, 0.0) / sd
     contact = Contact(
         wall=approach.wall,
@@ -462,7 +471,7 @@ def _rested(approach: Approach, span: Span) -> Contact | None:
 
 
 def _fell_back(approach: Approach, span: Span) -> Contact | None:
-    """Weigh a die that came nearest to the wall on an edge or a corner, and fell back from it as it stopped.
+    """Return a contact for a die that came to the wall on an edge or a corner, and fell back as it stopped.
 
     Such a die tips over so slowly that only its position shows the touch.
     """
@@ -503,7 +512,7 @@ def _hidden_contact(approach: Approach, k: int) -> Contact:
 
 
 def _seen_at_wall(approach: Approach, m: int) -> Contact:
-    """Weigh a die that was seen at the wall without a turn or a rest there: it may have slid along it."""
+    """Return a contact for a die that may have slid along the wall, without a turn or a rest."""
     contact = _no_touch(approach, m)
     outside = max(approach.gaps[m] - bands.max_contact_mm(approach.scene.table), 0.0) / approach.noise(m, m)
     contact.touch = bands.UNHEARD + outside * outside
@@ -513,13 +522,14 @@ def _seen_at_wall(approach: Approach, m: int) -> Contact:
 
 
 def _open_contact(wall: str, t: float, seen: str) -> Contact:
+    """Return a contact in which a touch and no touch are equally possible."""
     return Contact(
         wall=wall, t=t, gap_mm=0.0, did="turned back", touch=0.0, miss=0.0, code="missing_reading", seen=seen
     )
 
 
 def _seen_beyond(approach: Approach, span: Span) -> Contact | None:
-    """Return a conflict for a die that was seen behind a wall, where no die of a valid throw can be."""
+    """Return a contact with the code `conflict` for a die that was seen behind a wall, or None."""
     gaps = approach.gaps[span.first : span.last + 1]
     m = span.first + gaps.index(min(gaps))
     behind = bands.min_contact_mm(approach.scene.table) - approach.gaps[m]
@@ -533,7 +543,7 @@ def _seen_beyond(approach: Approach, span: Span) -> Contact | None:
 
 
 def _no_touch(approach: Approach, m: int) -> Contact:
-    """Return a contact without a touch, with the distance at which the die stopped or turned back."""
+    """Return a contact without a touch, at the point where the die stopped or turned back."""
     gaps = approach.gaps
     stopped = approach.path.rests and gaps[-1] - gaps[m] <= STAYED_MM
     return Contact(
@@ -548,7 +558,7 @@ def _no_touch(approach: Approach, m: int) -> Contact:
 
 
 def _unseen_start_contact(approach: Approach) -> Contact | None:
-    """Return an open contact for a die whose release was not seen: the start of its path is unknown."""
+    """Return an open contact for a die whose release was not seen."""
     if approach.path.die.releases:
         return None
     seen = f"the path of die {approach.path.die.number} before it was first seen is unknown"
@@ -556,7 +566,7 @@ def _unseen_start_contact(approach: Approach) -> Contact | None:
 
 
 def _lost_track_contact(approach: Approach) -> Contact | None:
-    """Return an open contact for a die whose track ends in motion: it may have reached the wall later."""
+    """Return an open contact for a die whose track ends in motion; it may have reached the wall later."""
     path = approach.path
     if path.rests or path.die.gone:
         return None

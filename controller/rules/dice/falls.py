@@ -1,8 +1,8 @@
-"""Whether a die may have fallen onto the felt hard enough for a wall's sensor to hear it.
+"""The test whether a thump (the sound of a die's landing on the felt) explains an impact at a wall.
 
-A die gains downward speed only while it falls. Nothing turns or slows a falling die, so its track is straight
-and its speed along the table constant. A die that slides, rolls or tumbles keeps touching the felt, which
-turns and slows it.
+A die gains downward speed only while it falls. Its track is then straight and its horizontal speed constant.
+A die that slides, rolls or tumbles keeps touching the felt, which turns and slows it. The package
+`controller.rules.dice` defines the terms.
 """
 
 from bisect import bisect_left, bisect_right
@@ -16,27 +16,30 @@ from controller.rules.dice.scene import Scene
 from controller.rules.dice.turns import heard_place_cost, turn_after
 
 FALL_MS = 620.0
-"""How long a die must fall for its landing to be as loud as a hit that changes a die's speed by 1 m/s. Felt
-transmits a twelfth of the blow, the position of the landing may make it a third louder, and a die leaves felt
-at half its striking speed, so it must strike at 6 m/s. A die that bounced up from the felt has fallen for
-only half of the time since the bounce, and strikes at half the speed that a fall over all of that time would
-give it."""
+"""Time, in ms, for which a die must fall for its thump to be as loud as a hit that changes a die's speed by 1
+m/s. Felt transmits a twelfth of a blow, the position may make the thump a third louder, and a die leaves felt
+at half its striking speed. The die must therefore strike at 6 m/s. After a bounce, a die falls for only half
+of the time in the air, and strikes at half the speed that a fall over all of that time would cause."""
 LANDING_HEARD_MM = 150.0
-"""A landing further than this from a wall is not heard there: sound in felt decays over 40 mm, to a fortieth
-at this distance."""
+"""Distance from a wall, in mm, beyond which its sensor detects no landing. Sound in felt decays over 40 mm,
+to a fortieth at this distance."""
 HAND_POINTS = 2
-"""The number of points at the start of a track at which the die may still be in the hand."""
+"""Number of points at the start of a track at which the die may still be in the hand."""
 MEETING_MS = 12.0
-"""A turn within this time (about a frame) of a meeting with the other die is due to the meeting, and does not
-show that the die was not falling."""
+"""A turn within this time, in ms, of a meeting of the dice (about a frame) may be due to the meeting. It does
+not prove that the die was not falling."""
 MIN_POINTS = 6
-"""Minimum number of points from which the straightness of a path can be judged."""
+"""Minimum number of points for judging whether a path is straight."""
 STRAIGHT_ERRORS = 4.5
-"""Maximum deviation of points from a straight path, in standard deviations: exceeded once in ten thousand."""
+"""Maximum deviation of the points of a straight path, in standard deviations. One path in ten thousand
+exceeds it by chance."""
 
 
 def may_have_fallen(scene: Scene, paths: tuple[Path, Path], impact: int, hit_m_per_s: float) -> bool:
-    """Return whether a die near an impact's position may have fallen hard enough to land this loudly."""
+    """Return whether a die near an impact may have fallen hard enough for a thump this loud.
+
+    `hit_m_per_s` is the loudness: the change of speed, in m/s, of a hit with the same peak.
+    """
     t = scene.ms(scene.impacts[impact].t) - 0.5 * sum(scene.errors.impact_delay_ms)
     for path, other in (paths, paths[::-1]):
         if len(path.times) < 2:
@@ -53,9 +56,9 @@ def may_have_fallen(scene: Scene, paths: tuple[Path, Path], impact: int, hit_m_p
 
 
 def _turned_in_corner(scene: Scene, path: Path, impact: int, t: float) -> bool:
-    """Return whether a wall beside an impact's wall turned the die at this time.
+    """Return whether an adjacent wall turned the die at the time of an impact.
 
-    The rubber of that wall also drives a die against the felt, even a die that has fallen only briefly.
+    The rubber of that wall drives the die against the felt, so a short fall is enough for a loud landing.
     """
     beside = ("front", "back") if scene.impacts[impact].wall in {"left", "right"} else ("left", "right")
     at = bisect_right(path.times, t) - 1
@@ -77,7 +80,10 @@ def _gap_mm(scene: Scene, path: Path, impact: int, t: float) -> float:
 
 
 def thump_cost(scene: Scene, turned: Contact, hit_m_per_s: float) -> float:
-    """Return the cost of a landing that caused a turn and sounded as loud as a hit at this speed."""
+    """Return the cost of explaining an impact as the thump of a landing that caused a turn.
+
+    `hit_m_per_s` is the impact's loudness, as in `may_have_fallen`.
+    """
     certainty = _far_certainty(scene, turned)
     fraction = bands.SOFT_FRACTION + certainty * (bands.SOFT_FRACTION_FAR - bands.SOFT_FRACTION)
     softer = max(turned.change, bands.MAX_CAUSELESS_M_PER_S) * fraction
@@ -86,16 +92,16 @@ def thump_cost(scene: Scene, turned: Contact, hit_m_per_s: float) -> float:
 
 
 def _far_certainty(scene: Scene, turned: Contact) -> float:
-    """Return the certainty, from 0 to 1, that a die turned further from the wall than a cube's mean reach."""
+    """Return the certainty, from 0 to 1, that a die turned farther from the wall than a cube's mean reach."""
     table, unsure_mm = scene.table, bands.SOFT_ERRORS * scene.errors.track_noise_mm
     past_mean_mm = turned.gap_mm + (bands.MIN_CONTACT_EDGES - bands.MEAN_EDGES) * table.die_mm
     return min(max(1.0 + past_mean_mm / unsure_mm, 0.0), 1.0) if unsure_mm else float(past_mean_mm > 0.0)
 
 
 def _can_have_fallen(scene: Scene, path: Path, other: Path, t: float, fall_ms: float) -> bool:
-    """Return whether a die may have fallen for this long up to a time, or since it left the hand.
+    """Return whether a die may have fallen for `fall_ms` before a time, or from its release until then.
 
-    It has not if anything other than the other die bent its path or slowed it in that time.
+    It cannot have fallen if something other than the other die bent its path or slowed it in that period.
     """
     since = max(t - fall_ms, path.times[min(HAND_POINTS, len(path.times) - 1)])
     first, end = bisect_left(path.times, since), bisect_left(path.times, t - bands.CLOCK_MARGIN_MS)
@@ -116,10 +122,10 @@ def _parts_apart(scene: Scene, path: Path, other: Path, points: range) -> Iterat
 
 
 def _distance_mm(path: Path, other: Path, i: int) -> float:
-    """Return the distance, in mm, from a die at one of its points to the other die's points within a frame.
+    """Return the distance, in mm, from a die at one of its points to the nearest point of the other die.
 
-    A die at rest is taken at its last position. The distance is 0 if the other die was hidden, since it may
-    have been anywhere.
+    Only points within MEETING_MS count. A die at rest stays at its last position. The distance is 0 if the
+    other die was hidden, because that die may have been anywhere.
     """
     t, x, y = path.times[i], path.xs[i], path.ys[i]
     near = range(bisect_left(other.times, t - MEETING_MS), bisect_left(other.times, t + MEETING_MS))
@@ -141,7 +147,7 @@ def _is_straight(scene: Scene, path: Path, points: range) -> bool:
 
 
 def _noise_mm(scene: Scene, places: Sequence[float]) -> float:
-    """Return the error of these points, in mm: the camera's, or their scatter if that is larger."""
+    """Return the error of these points, in mm: the larger of the camera's error and their scatter."""
     thirds = [
         places[i] - 3.0 * places[i + 1] + 3.0 * places[i + 2] - places[i + 3] for i in range(len(places) - 3)
     ]
@@ -157,7 +163,7 @@ def _misses(times: Sequence[float], places: Sequence[float], noise: float) -> tu
     spread = sum(offset * offset for offset in offsets)
     speed = sum(offset * (place - mean) for offset, place in zip(offsets, places, strict=True)) / spread
     residuals = [place - mean - speed * offset for offset, place in zip(offsets, places, strict=True)]
-    # The part of a parabola that is orthogonal to every straight line.
+    # This is the part of a parabola that is orthogonal to every straight line.
     skew = sum(offset**3 for offset in offsets) / spread
     curve = [offset * offset - spread / n - skew * offset for offset in offsets]
     curved = sum(basis * basis for basis in curve)

@@ -1,4 +1,4 @@
-"""The findings of the judge's rules: conclusive causes of a No Roll, causes of a review, and notices."""
+"""The findings of the rules on a throw: causes of a No Roll, causes of a review, and notices."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -9,7 +9,7 @@ from controller.model.verdicts import Notice, Reason
 
 @dataclass(slots=True)
 class Findings:
-    """Causes of a No Roll, causes of a review, and notices, each list in the order in which it was filled."""
+    """Causes of a No Roll, causes of a review, and notices, each in the order in which they were found."""
 
     causes: Mapping[str, str]
     void: list[Reason] = field(default_factory=list)

@@ -1,9 +1,8 @@
-"""What wall hits mean for a throw: both dice must hit the wall that the rule set names.
+"""The consequences of wall hits: both dice must hit the wall that the rule set names.
 
-A miss may lead to a No Roll or only to a warning.
-
-C34-INV-2ii and !34-11 (an end; the far one if so configured), CV1-SHOOT-3/4 and !V1-26 (the far end, with
-warnings), H-LEGAL-1 (any wall).
+A miss leads to a No Roll or only to a warning. Rules: C34-INV-2ii and !34-11 (an end; the far one if so
+configured), CV1-SHOOT-3/4 and !V1-26 (the far end, with warnings), H-LEGAL-1 (any wall). The package
+`controller.rules.dice` defines the terms.
 """
 
 from collections.abc import Iterator
@@ -26,18 +25,18 @@ from controller.rules.dice.wording import wall_words
 WALLS = {"end": ("left", "right"), "far": ("left", "right"), "any": ("left", "right", "front", "back")}
 
 COUNTING = frozenset({"stands", "warned"})
-"""The meanings for which a throw counts."""
+"""The consequences with which a throw counts."""
 MIDDLE_FRACTION = 0.1
 """A release within this fraction of the table's length from its middle does not show which end is the far
-end; the direction of flight does."""
+end. The direction of flight shows it instead."""
 
 _EVERY_OUTCOME: frozenset[Touched] = frozenset({(False, False), (False, True), (True, False), (True, True)})
 FIRST_POINTS = 4
-"""After this many points, a die's direction of flight stands out from the noise."""
+"""Index of the first track point at which a die's direction of flight exceeds the noise."""
 
 
 class Hit(IntEnum):
-    """Whether a die hit a wall, from the weakest to the strongest."""
+    """Whether a die hit a wall, from the weakest to the strongest evidence."""
 
     NO = 0
     UNCLEAR = 1
@@ -46,11 +45,11 @@ class Hit(IntEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Encounter:
-    """What a die did near a wall, whether or not it hit that wall.
+    """The events of one die at one wall, with or without a hit.
 
-    `t` is the time in milliseconds from the throw's start. `gap_mm` is the distance from the die's face to
-    the wall's tips when the die turned or stopped. `code` is the cause of a review if the hit is unclear, and
-    `impact` the number of the impact that the hit made.
+    `t` is the time in ms from the throw's start. `gap_mm` is the distance from the die's face to the wall's
+    tips when the die turned or stopped. `code` is the review code if the hit is unclear. `impact` is the
+    number of the impact that the hit made.
     """
 
     wall: str
@@ -70,14 +69,14 @@ class WallFindings:
     warning: bool = False
     hit: tuple[str, ...] = ()
     sure: tuple[SureHit, ...] = ()
-    """The certain hits, from which the loudness of their wall is learned."""
+    """The proven hits, from which the loudness of each wall is learned."""
 
 
 def far_end(scene: Scene) -> str | None:
     """Return the end farthest from the shooter, or None if it is unknown.
 
-    It is the end opposite the release. If the dice were already in flight when the camera first saw them, it
-    is the end that they flew towards, provided that no die flew towards the other end.
+    It is the end opposite the release. If the camera first saw the dice in flight, it is the end towards
+    which they flew. If the dice flew in opposite directions, it is unknown.
     """
     length = scene.table.length_mm
     thrown = [die for die in scene.dice if die.releases]
@@ -99,7 +98,7 @@ def _needs_far(rules: ThrowRules) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class WallEncounters:
-    """Each die's path, its encounters with the walls that count, and the account of all possible stories."""
+    """Each die's path, its encounters with the required walls, and the account of all possible stories."""
 
     paths: tuple[Path, Path]
     encounters: tuple[list[Encounter], list[Encounter]]
@@ -108,14 +107,17 @@ class WallEncounters:
     far: str | None
 
     def best(self, label: int) -> Encounter | None:
-        """Return a die's deciding encounter: the surest hit, then the one at the far end, then the
-        closest."""
+        """Return a die's deciding encounter.
+
+        It is the encounter with the strongest evidence of a hit. Of several, the far end takes precedence,
+        then the smallest distance from the wall.
+        """
         own = [e for e in self.encounters[label] if e.wall in self.walls]
         return max(own, key=lambda e: (e.hit, e.wall == self.far, -abs(e.gap_mm)), default=None)
 
 
 def find_encounters(scene: Scene, rules: ThrowRules) -> WallEncounters:
-    """Find what each die did at each wall that counts, and which die made each impact."""
+    """Find each die's encounters with the required walls, and the die that made each impact."""
     far = far_end(scene)
     walls = WALLS[rules.wall]
     if _needs_far(rules):
@@ -129,10 +131,10 @@ def find_encounters(scene: Scene, rules: ThrowRules) -> WallEncounters:
 
 
 def judge_hits(scene: Scene, rules: ThrowRules, found: Findings, *, warnings: int) -> WallFindings:
-    """Judge whether the dice hit the walls they must, and what it means if they did not."""
+    """Judge whether the dice hit the required walls, and the consequences if they did not."""
     met = find_encounters(scene, rules)
     if met.far is None and _needs_far(rules):
-        # While the far end is unknown, neither a hit nor a miss of either end decides.
+        # A hit or a miss of either end decides nothing if the far end is unknown.
         seen = "the far end is unknown: neither a hand nor a direction of flight was seen"
         found.add_review("missing_reading", seen)
         return WallFindings()
@@ -141,7 +143,7 @@ def judge_hits(scene: Scene, rules: ThrowRules, found: Findings, *, warnings: in
 
 
 def _encounters(scene: Scene, account: Account, label: int) -> list[Encounter]:
-    """Return a die's contacts as encounters, judged by the stories that keep the camera's names."""
+    """Return a die's contacts as encounters, judged by the stories without swapped names."""
     outcomes = {touched[label] for touched in account.possible_unswapped}
     stories = [story for touched, story in account.own_stories.items() if touched[label]]
     made = min(stories).made[label]
@@ -163,16 +165,16 @@ def _encounters(scene: Scene, account: Account, label: int) -> list[Encounter]:
 
 
 def _sounds(scene: Scene, contact: Contact, made: frozenset[int]) -> list[int]:
-    """Return the impacts of a contact, without those that are the ringing of an earlier one."""
+    """Return the impacts that a contact made, without ringing."""
     own = sorted(made & contact.heard.keys())
     return [i for i in own if not any(may_be_ringing(scene, first, i) for first in own if first < i)]
 
 
 def _sure_hits(scene: Scene, met: WallEncounters) -> Iterator[SureHit]:
-    """Yield the hits that one die alone certainly made, in a turn that is precisely known.
+    """Yield the proven hits by one die alone in a precisely measured turn.
 
-    A turn larger than any that a landing causes counts however soft it sounds, so that the loudness is
-    learned again if the sensor has become less sensitive.
+    A turn larger than any that a landing causes counts at any loudness. The judge thus learns the loudness
+    again if a sensor has become less sensitive.
     """
     account = met.account
     if account is None or any(path.jumps for path in met.paths):
@@ -248,7 +250,7 @@ class _WallJudgement:
     met: WallEncounters
 
     def judge(self, warnings: int) -> WallFindings:
-        """Judge every outcome that is not ruled out: if their meanings differ, a person decides."""
+        """Judge every outcome that is not ruled out; if their consequences differ, a person decides."""
         judged = [die for die in self.scene.dice if not die.gone and die.seen]
         account = self.met.account
         assert account is not None
@@ -256,10 +258,11 @@ class _WallJudgement:
         meanings = {self._meaning(touched, judged, warnings) for touched in outcomes}
         own_meanings = {self._meaning(touched, judged, warnings) for touched in account.possible_unswapped}
         self._note_near_end()
-        # A missed wall may be forgiven, but if the camera followed something else, the resting position may
-        # also be that of something else.
+        # The rule set may forgive a missed wall. If the camera did not follow the die, however, the reported
+        # resting position may not be the die's.
         untrusted = meanings <= COUNTING and (self._jumped_paths or self._beyond_walls)
-        # Swapped names alone decide nothing: what is open under the camera's own names goes to a person.
+        # Swapped names alone decide nothing. If the consequences are open with the camera's names, a person
+        # decides.
         agreed = meanings | own_meanings <= COUNTING or meanings == own_meanings
         if not untrusted and len(meanings) == 1 and agreed:
             return self._report(meanings.pop(), judged)
@@ -298,7 +301,7 @@ class _WallJudgement:
             self.found.add_review("conflict", f"{close}: either both hit a wall, or only one did")
 
     def _meaning(self, touched: Touched, judged: list[DieSeen], warnings: int) -> str:
-        """Return what the hits mean for the throw: stands, warned or void."""
+        """Return the consequence of the hits for the throw: stands, warned or void."""
         hits = [touched[die.number - 1] for die in judged]
         if all(hits):
             return "stands"
@@ -317,7 +320,7 @@ class _WallJudgement:
             self.found.evidence += best.points
             self._report_die(best, die.number, meaning)
         if meaning not in COUNTING and not (self.found.void or self.found.review):
-            # Several contacts may leave a touch in doubt together although none does on its own.
+            # Several contacts together may leave a touch in doubt although each of them excludes one.
             self.found.add_review("wall_unclear", "either both dice hit a wall, or only one did")
         return WallFindings(meaning == "warned", hit)
 
@@ -333,8 +336,10 @@ class _WallJudgement:
             self.found.note("wall_unclear", best.seen, die=die)
 
     def _note_near_end(self) -> None:
-        """Note a hit of the near end: it counts, but the shooter must aim for the far end (C34-DICE-5,
-        !34-11)."""
+        """Note a hit of the near end, which counts although the shooter must aim for the far end.
+
+        Rules: C34-DICE-5, !34-11.
+        """
         if self.rules.wall == "any" or self.met.far is None:
             return
         for label, encounters in enumerate(self.met.encounters):

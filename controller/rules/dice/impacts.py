@@ -1,6 +1,7 @@
-"""What may have made each impact, given two paths and their names: the stories and their costs.
+"""The stories of a throw, given two paths and their names, and the costs of these stories.
 
-An impact was made by one die, by both, or by neither (a knock, a landing or the ringing of an earlier one).
+A story (an explanation of the throw) assigns each impact that a wall sensor reported to one die, to both
+dice, or to neither (a knock, a landing or ringing). The package `controller.rules.dice` defines the terms.
 """
 
 from collections.abc import Collection, Sequence
@@ -18,18 +19,23 @@ from controller.rules.dice.scene import Scene
 from controller.rules.dice.turns import heard_place_cost
 
 Touched = tuple[bool, bool]
-"""The outcome of a story: whether die 1 and die 2, named as they are at rest, touched a wall that counts."""
+"""The outcome of a story: whether die 1 and die 2, named as they are at rest, touched a required wall."""
 Contacts = tuple[list[Contact], list[Contact]]
 
 MAX_IMPACTS = 6
-"""The maximum number of impacts for which every possible source is tried. If there are more, the earliest are
-used, and those that may be ringing only after all others: a die may go on rattling."""
+"""Maximum number of impacts for which every source is considered. Earlier impacts take precedence. Impacts
+that may be ringing come last, because a die may go on rattling."""
 NEXT_CORNER_MS = 40.0
-"""Longest time until a cube that landed on one corner strikes with the next: a quarter turn at 40 rad/s."""
+"""Maximum time, in ms, until a die that landed on one corner strikes the felt with the next. It is a quarter
+turn at 40 rad/s."""
 
 
 class Story(NamedTuple):
-    """One explanation of a throw: its cost, each die's impacts, and the times (ms) of name swaps."""
+    """One explanation of a throw.
+
+    `made` holds the impacts that each die made, and `swaps` the times, in ms, at which the names were
+    swapped.
+    """
 
     cost: float
     made: tuple[frozenset[int], frozenset[int]]
@@ -37,7 +43,7 @@ class Story(NamedTuple):
 
 
 class KnockedBack(NamedTuple):
-    """The outcome and cost of a story in which a die knocked back into the wall made both impacts."""
+    """A story in which one die made two impacts because the other die knocked it back into the wall."""
 
     touched: Touched
     cost: float
@@ -116,7 +122,7 @@ def find_stories(
 class _Match(NamedTuple):
     """A contact that may have made an impact.
 
-    `die` and `contact` are the numbers of the die and its contact, `cost` is the cost of this match, and
+    `die` is the index of the die, `contact` that of its contact. `cost` is the cost of this match, and
     `knock` the cost of a knock instead.
     """
 
@@ -125,13 +131,13 @@ class _Match(NamedTuple):
     cost: float
     knock: float
     shove: float = inf
-    """The cost of the assumption that the other die knocked this one back into the wall at that place."""
+    """Cost of assuming that the other die knocked this die back into the wall at this position."""
     struck: tuple[int, ...] = ()
     """The contacts of the other die that the same collision may have turned."""
     loudness: float = 0.0
-    """How much worse the impact's loudness fits the contact's turn than a knock (`Loudness.hit_cost`)."""
+    """How much more the impact's loudness costs as a hit with the contact's turn than as a knock."""
     only: bool = False
-    """Whether being knocked back is the only way in which the die can have made this impact."""
+    """Whether the die can have made this impact only by being knocked back."""
 
 
 Maker = tuple[tuple[_Match, ...], float]
@@ -139,12 +145,12 @@ Maker = tuple[tuple[_Match, ...], float]
 
 
 def _matches(scene: Scene, die: int, contacts: list[Contact]) -> dict[int, _Match]:
-    """Return, for each impact, the contact of a die that fits it best."""
+    """Return the best-matching contact of a die for each impact."""
     best: dict[int, _Match] = {}
     for c, contact in enumerate(contacts):
         for i, cost in contact.heard.items():
             if i not in best or cost < best[i].cost:
-                # Few knocks are as loud as a hit that causes the turn at which they are heard.
+                # Few knocks have the loudness of a hit that causes the same turn.
                 loudness = _hit_cost(scene, contact, i)
                 knock = contact.knock + contact.placed[i] + max(-loudness, 0.0)
                 best[i] = _Match(die, c, cost, knock, loudness=loudness)
@@ -177,7 +183,7 @@ def _may_have_landed(contacts: Contacts, match: _Match) -> bool:
 
 
 def _makers(scene: Scene, impact: int, matches: list[_Match], thump: float | None) -> list[Maker]:
-    """Return the possible sources of an impact: no touch, one die, or both dice together."""
+    """Return the possible sources of an impact: no die, one die, or both dice together."""
     knock = min(match.knock for match in matches) if thump is None else thump
     makers: list[Maker] = [((), bands.RINGING if may_ring(scene, impact) else knock)]
     makers += [((match,), match.cost) for match in matches]
@@ -189,7 +195,7 @@ def _makers(scene: Scene, impact: int, matches: list[_Match], thump: float | Non
 def _add_shoved_matches(
     scene: Scene, paths: tuple[Path, Path], contacts: Contacts, by_impact: dict[int, list[_Match]]
 ) -> None:
-    """Add matches for the impacts of a die that the other knocked back into a wall it had just touched."""
+    """Add matches for a die that the other die knocked back into a wall it had just touched."""
     delay_ms = 0.5 * sum(scene.errors.impact_delay_ms)
     for i, matches in by_impact.items():
         wall = scene.impacts[i].wall
@@ -237,10 +243,10 @@ def _add_shoved_matches(
 def _loudness_cost(
     scene: Scene, impacts: Sequence[int], choice: Sequence[Maker], contacts: Contacts
 ) -> float:
-    """Return the cost of the loudness of these touches: each touch's loudest impact is compared with its
-    turn.
+    """Return the cost of the loudness of a story's touches.
 
-    An impact that both dice made together is compared with the larger of the two turns.
+    The loudest impact of each touch is compared with the touch's turn. An impact that both dice made together
+    is compared with the larger of their turns.
     """
     loudest: dict[tuple[int, int], tuple[float, float]] = {}
     for i, (makers, _) in zip(impacts, choice, strict=True):
@@ -254,7 +260,10 @@ def _loudness_cost(
 
 
 def _hit_cost(scene: Scene, turned: Contact, impact: int) -> float:
-    """Return how much worse an impact's loudness fits a turn than a knock; 0 for a turn within the noise."""
+    """Return how much more an impact's loudness costs as a hit with a turn than as a knock.
+
+    The result is 0 for a turn within the noise of the track.
+    """
     if not turned.clear or turned.hidden or turned.misfit > bands.MARGIN:
         return 0.0
     wall, peak = scene.impacts[impact].wall, scene.impacts[impact].peak
@@ -270,10 +279,10 @@ def _repeat_cost(
     contacts: Contacts,
     heard: tuple[set[int], set[int]],
 ) -> tuple[float, tuple[set[int], set[int]]]:
-    """Return the cost of touches that made several impacts, and the contacts that one collision explains.
+    """Return the cost of touches with several impacts, and the contacts that the same collisions explain.
 
-    A second impact is ringing, a second strike of the same die, or comes from a die that the other knocked
-    back into the wall. In the last case the collision turned both dice, and its cost is counted once.
+    A second impact is ringing, another strike by the same die, or a strike by a die that was knocked back
+    into the wall. In the last case one collision turned both dice, and its cost counts once.
     """
     cost = 0.0
     first: dict[tuple[int, int], int] = {}
@@ -296,36 +305,34 @@ def _repeat_cost(
 
 
 def _rattle_cost(scene: Scene, first: int, later: int) -> float:
-    """Return the cost of one touch making both impacts without the other die's help."""
+    """Return the cost of one touch making both impacts without a collision of the dice."""
     if may_be_ringing(scene, first, later):
         return bands.RINGING
     return bands.SIMULTANEOUS if _are_simultaneous(scene, first, later) else bands.RATTLE
 
 
 def _are_simultaneous(scene: Scene, first: int, later: int) -> bool:
-    """Return whether two impacts, in time order, were too close in time for a die to strike, leave and
-    return."""
+    """Return whether two impacts, in time order, are too close in time for one die to strike twice."""
     return first != later and scene.impacts[later].t - scene.impacts[first].t < bands.SIMULTANEOUS_MS * 1000.0
 
 
 def _is_next_corner(contact: Contact, contacts: Sequence[Contact], landed: Collection[int]) -> bool:
-    """Return whether an unheard turn may be the next blow of a landing that was heard."""
+    """Return whether a turn without an impact may be the next blow of a landing with a thump."""
     return not contact.heard and any(0.0 < contact.t - contacts[c].t <= NEXT_CORNER_MS for c in landed)
 
 
 Quiet = tuple[float, float]
-"""The costs of a touch that no sensor heard, and of no touch."""
+"""The costs of a touch that no sensor detected, and of no touch."""
 
 
 def _outcome_costs(
     contacts: list[Contact], heard: set[int], landed: set[int], struck: set[int], knocks: set[int]
 ) -> tuple[float, float]:
-    """Return the costs of no touch and of a touch by one die, given its contacts that made a sound
-    (`heard`).
+    """Return the costs of no touch and of a touch by one die, given its contacts with an impact (`heard`).
 
-    A track alone never proves a touch: without a sound, the outcome of no touch always remains possible. With
-    a sound, a position too near the wall for a miss proves a touch, and so does a hidden stretch whose two
-    sides fit together, or a turn at the very moment of an impact that the story explains as a knock.
+    A track alone never proves a touch, so without an impact no touch always remains possible. An impact at
+    the turn proves a touch in three cases: the die was too near the wall for a miss, both sides of a hidden
+    period match, or the story explains an impact at that very moment as a knock.
     """
     quiet: list[Quiet] = []
     proven = 0.0
@@ -353,7 +360,7 @@ def _outcome_costs(
 
 
 def _touch_cost(quiet: list[Quiet]) -> float:
-    """Return the cost of at least one touch among these contacts, none of which was heard."""
+    """Return the cost of at least one touch among these contacts, none of which was detected."""
     extra = min((touch - min(touch, miss) for touch, miss in quiet), default=inf)
     return sum(min(costs) for costs in quiet) + extra
 
@@ -363,8 +370,10 @@ def may_ring(scene: Scene, impact: int) -> bool:
 
 
 def may_be_ringing(scene: Scene, first: int, later: int) -> bool:
-    """Return whether an impact may be the ringing of another: soon after it, at the same place, and much
-    weaker."""
+    """Return whether an impact may be the ringing of another.
+
+    Ringing follows its hit soon, at the same position, and is much weaker.
+    """
     hit, ring = scene.impacts[first], scene.impacts[later]
     in_time = 0.0 <= (ring.t - hit.t) / 1000.0 <= scene.errors.ringing_ms
     max_distance = sqrt(2.0) * bands.PLACE_ERRORS * scene.errors.impact_position_mm

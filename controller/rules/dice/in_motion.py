@@ -1,4 +1,4 @@
-"""The last moment at which both dice were certainly in motion: until then the faces are unknown."""
+"""The last moment of a throw at which both dice were certainly in motion, and no face could yet be known."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -6,25 +6,26 @@ from dataclasses import dataclass
 from controller.model.readings import DieAt, DieLost, DieOffTable, DieReleased, DieRest, Reading
 
 MOVED_MM = 10.0
-"""A die has moved if its track is this far from its earlier position: five times the track's noise."""
+"""Distance, in mm, from its earlier position at which a die has moved. It is five times the track's noise."""
 STILL_US = 60_000
-"""A die that moved less than MOVED_MM in this time may be at rest: below 0.17 m/s it no longer tumbles."""
+"""A die that moved less than MOVED_MM in this time, in microseconds, may be at rest. Below 0.17 m/s a die no
+longer tumbles."""
 
 
 @dataclass(frozen=True, slots=True)
 class Motion:
-    """The time until which the dice of a throw were seen to move."""
+    """The period during which the dice of a throw were in motion."""
 
     until_us: int | None
-    """The last time at which both dice were certainly in motion; None if there is none."""
+    """The last time at which both dice were certainly in motion, or None."""
     over: bool
-    """Whether a die is, or may be, at rest or gone: no later reading can then change `until_us`."""
+    """Whether a die is, or may be, at rest or gone. Later readings then cannot change `until_us`."""
 
 
 @dataclass(slots=True)
 class _Die:
     at: DieAt | None = None
-    """Its position when it was last seen to have moved by MOVED_MM."""
+    """The die's position when the camera last saw that it had moved by MOVED_MM."""
     until_us: int | None = None
     over: bool = False
 
@@ -40,10 +41,10 @@ class _Die:
 
 
 def find_motion(readings: Iterable[Reading]) -> Motion:
-    """Return the time until which both dice were in motion, from a throw's readings in time order.
+    """Return the period during which both dice were in motion, from a throw's readings in time order.
 
-    A die that came to rest, was lost, or may have been at rest for a moment counts as at rest from then on:
-    its face may already be known even if it is knocked or pushed later.
+    The motion of a die ends when the die rests, may be at rest, leaves the table, or is lost. Its face may be
+    known from then on, even if the die moves again later.
     """
     dice = {1: _Die(), 2: _Die()}
     released: set[int] = set()
@@ -54,7 +55,7 @@ def find_motion(readings: Iterable[Reading]) -> Motion:
             case DieRest() | DieOffTable() | DieLost():
                 dice[reading.die].over = True
             case DieReleased() if reading.die not in released:
-                released.add(reading.die)  # Earlier points were in the hand.
+                released.add(reading.die)  # At earlier points the die was in the hand.
                 dice[reading.die] = _Die()
             case _:
                 pass

@@ -1,5 +1,4 @@
-"""The throw judge: it applies every rule, lists every cause of its ruling, and refers doubtful throws to
-people."""
+"""The judge of throws, which applies every rule to one throw and returns a verdict with all its causes."""
 
 from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
@@ -23,7 +22,7 @@ NO_SOURCES: Mapping[str, Collection[str]] = {}
 
 
 class Learned(NamedTuple):
-    """A verdict, and the learned loudness of the table's walls after it."""
+    """A verdict, and the loudness of the table's walls as learned up to this throw."""
 
     verdict: ThrowVerdict
     figures: dict[str, float]
@@ -42,11 +41,17 @@ def judge_throw(
 ) -> ThrowVerdict:
     """Judge one throw from its readings up to the moment of decision.
 
-    `warnings` is the number of warnings that the shooter already has. `sources` lists the kinds of reading
-    that each device is known to send (`wall_impact:left` for a wall sensor); devices that sent readings in
-    this throw are added. With `called`, a person's call, the verdict is a No Roll for that cause and for
-    those already proven: walls are judged only once all dice are at rest, and only a die at rest is judged by
-    how it lies. `learned` is what was learned about the walls from earlier throws (`Learned.figures`).
+    Args:
+        readings: The throw's readings; those after `decided_at_us` are ignored.
+        table: The table's geometry.
+        rules: The rule set's rules for throws.
+        decided_at_us: The moment of decision, in microseconds.
+        warnings: The number of warnings that the shooter already has.
+        sources: The kinds of reading that each device sends (`wall_impact:left` for a wall sensor). Devices
+            that sent readings in this throw are added.
+        called: A person's call. The verdict is then a No Roll for this cause and for those already proven.
+            Walls are judged only if both dice are at rest or off the table.
+        learned: The loudness of the walls, learned from earlier throws (`Learned.figures`).
     """
     basis = Basis(
         decided_at_us=decided_at_us,
@@ -59,7 +64,7 @@ def judge_throw(
 
 
 def judge_on(readings: Sequence[Reading], table: DiceTable, rules: ThrowRules, basis: Basis) -> ThrowVerdict:
-    """Judge one throw on its recorded basis, both without and with the readings that arrived too late."""
+    """Judge one throw on its recorded basis, without and with the readings that arrived too late."""
     return judge_and_learn(readings, table, rules, basis).verdict
 
 
@@ -106,8 +111,7 @@ def _judge_implausible(scene: Scene, found: Findings) -> None:
 
 
 def _verdict(found: Findings, faces: tuple[int, int] | None, walls: WallFindings) -> ThrowVerdict:
-    """Return the verdict: a conclusive No Roll outranks a review, and a roll is called if there is
-    neither."""
+    """Return the verdict: a proven No Roll takes precedence over a review, and a review over a roll."""
     if found.void:
         ruling, reasons, sentence = Ruling.VOID, found.void, no_roll_line(found.void)
     elif found.review or faces is None:

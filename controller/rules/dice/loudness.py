@@ -1,13 +1,13 @@
-"""How loud hits are on each wall of a table, learned from certain hits; part of the recorded state.
+"""The loudness of hits on each wall of a table, learned from proven hits and stored in the recorded state.
 
-A wall turns a die with one blow, and its sensor receives the whole blow, so an impact's peak is proportional
-to the die's change of speed. A landing on the felt beside the wall turns a die by friction, and only a
-sixteenth of its blow reaches the sensor. A landing is therefore much softer than a hit with the same turn,
-but how much softer it is, in counts, must be learned from the table's own hits. The same hits show how much
-loudness varies from hit to hit. This variation determines how much better a sound fits a hit than a knock,
-and how rarely a turn at the wall is not heard.
+A wall turns a die with one blow, and the wall's sensor receives the whole blow. An impact's peak, in counts,
+is therefore proportional to the die's change of speed. A landing on the felt turns a die by friction, and
+only a sixteenth of its blow reaches the sensor. A thump (the sound of a landing) is therefore much softer
+than a hit with the same turn, but the proportion differs between tables.
 
-All means and spreads of loudness are those of its natural logarithm.
+The hits also show how much loudness varies. This variation determines how strongly a matching loudness
+favours a hit over a knock, and how rarely the sensor misses a turn at the wall. All means and spreads are
+those of the logarithm of loudness. The package `controller.rules.dice` defines the other terms.
 """
 
 from collections.abc import Iterable, Mapping
@@ -16,38 +16,38 @@ from math import erfc, exp, hypot, log, pi, sqrt
 from typing import NamedTuple, Self
 
 LOUDER_WEIGHT, SOFTER_WEIGHT = 0.5, 0.15
-"""The weights of a hit louder than the learned value, and of a softer one: felt causes part of many turns,
-and of several blows a sensor reports only the hardest, so hits may be much softer than usual; but even at the
-loudest position a hit is only 1.3 times as loud as usual."""
+"""Weights of a hit louder than the learned value, and of a softer one. A softer hit counts less, because felt
+causes part of many turns and a sensor reports only the hardest of several blows. A louder hit is reliable,
+because position makes a hit at most 1.3 times louder than a typical one."""
 TOP_FRACTION = 0.95
-"""A peak above this fraction of the wall's highest peak so far may be at the top of the sensor's range: the
-hit was at least as loud."""
+"""A peak above this fraction of the wall's highest peak may be at the top of the sensor's range. The hit may
+then have been louder."""
 FIRST_SPREAD, FIRST_HITS = 0.45, 5.0
-"""The spread assumed until hits show a wall's own spread, and the number of hits that carry as much weight as
-this assumption. In 2,300 hits that changed a die's speed by 1 to 5 m/s, each made by one die alone, the
-spread was 0.3."""
+"""Spread assumed before hits show a wall's spread, and the number of hits that carry the same weight as this
+assumption. In 2,300 simulated hits by single dice whose speed changed by 1 to 5 m/s, the spread was 0.3."""
 SETTING_HITS = 0.5
-"""The weight, in hits, of the setting or the other wall as an estimate of a wall's mean."""
+"""Weight, in hits, of the first estimate of a wall's mean, from the setting or from another wall."""
 MAX_HITS = 40.0
-"""The maximum weight, in hits, of a wall's earlier hits. It is limited because sensors age."""
+"""Maximum weight, in hits, of a wall's earlier hits. The weight is limited because sensors age."""
 OUTLIER_FRACTION, OUTLIER_RANGE = 0.05, log(100.0)
-"""The fraction of hits with unusual loudness, because felt or the other die caused part of the turn: any
-loudness from a tenth of the usual to ten times the usual is equally likely."""
+"""Fraction of hits with atypical loudness, because felt or the other die caused part of the turn, and the
+range of their loudness. Any loudness from a tenth to ten times the typical one is equally likely."""
 KNOCK_RANGE, TOP_RANGE = log(33.0), log(2.0)
-"""A knock may have any loudness over a range of 33 to 1, from a sensor's threshold to twice the top of its
-range."""
+"""Range of a knock's loudness (33 to 1, from a sensor's threshold to twice the top of its range), and the
+part of it above the top (2 to 1). Any loudness in the range is equally likely."""
 MISSED_FRACTION = 1.0 / 200.0
-"""A working sensor misses this fraction of hits, however hard they are."""
+"""Fraction of hits, of any loudness, that a working sensor does not detect."""
 MIN_PEAK = 1.0
-"""A peak of less than one count is not a measurement."""
+"""Minimum peak, in counts, that is a measurement."""
 FADE_FACTOR = 1.02
-"""Factor by which a wall's lowest recent peak is raised after each throw: sensors lose sensitivity."""
+"""Factor by which a wall's lowest recent peak increases after each throw, because sensors lose
+sensitivity."""
 _LOUD, _TOP, _QUIET = "counts_per_m_s_", "top_counts_", "least_counts_"
 _MEAN, _SPREAD, _HITS = "log_counts_per_m_s_", "log_counts_spread_", "hits_"
 
 
 class SureHit(NamedTuple):
-    """A hit that is certain: its wall, its peak, and the die's change of speed (m/s)."""
+    """A proven hit: its wall, its peak in counts, and the die's change of speed in m/s."""
 
     wall: str
     peak: float
@@ -55,14 +55,20 @@ class SureHit(NamedTuple):
 
 
 class HitLoudness(NamedTuple):
-    """The counts per m/s of a wall's certain hits: mean and spread of the logarithm, and number of hits."""
+    """The loudness of a wall's proven hits.
+
+    `mean` and `spread` are those of the logarithm of counts per m/s, and `hits` is the number of hits.
+    """
 
     mean: float
     spread: float
     hits: float
 
     def spread_of_next(self, change: float, change_sd: float) -> float:
-        """Return the spread expected of the next hit, from the errors of the mean and of its turn."""
+        """Return the spread expected of the next hit.
+
+        It includes the error of the mean and the error `change_sd` of the die's change of speed.
+        """
         return hypot(self.spread * sqrt(1.0 + 1.0 / self.hits), change_sd / change)
 
     def after(self, log_loud: float) -> "HitLoudness":
@@ -84,26 +90,30 @@ class Heard(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Loudness:
-    """The counts of peak per m/s of a die's change of speed, for each wall that is known."""
+    """The learned loudness of each wall's hits."""
 
     counts_per_m_s: Mapping[str, float] = field(default_factory=dict)
+    """The counts of an impact's peak per m/s of the die's change of speed, for each wall with proven hits."""
     top_counts: Mapping[str, float] = field(default_factory=dict)
-    """The highest peak so far of each wall."""
+    """The highest peak of each wall's proven hits."""
     least_counts: Mapping[str, float] = field(default_factory=dict)
-    """The lowest recent peak of each wall: its sensor hears anything as loud as that."""
+    """The lowest recent peak of each wall. The wall's sensor detects an impact of this peak."""
     hits: Mapping[str, HitLoudness] = field(default_factory=dict)
-    """The loudness of each wall's hits, without those at the top of the sensor's range."""
+    """The loudness of each wall's hits, except hits at the top of the sensor's range."""
 
     def at(self, wall: str, setting: float) -> float:
-        """Return the counts per m/s of a wall; if unknown, the loudest other wall's or the setting."""
+        """Return the counts per m/s of a wall.
+
+        For a wall without proven hits, return the value of the loudest wall, or else `setting`.
+        """
         return self.counts_per_m_s.get(wall, max(self.counts_per_m_s.values(), default=setting))
 
     def hit_cost(self, heard: Heard, setting: float, loudest: float = 0.0) -> float:
-        """Return how much worse the loudness of an impact fits a hit with this turn than it fits a knock.
+        """Return how much more an impact's loudness costs as a hit with this turn than as a knock.
 
-        The result is negative if the impact is as loud as such hits usually are, because few knocks are.
-        `loudest` is the highest peak of this throw at its wall. A wall's first peak may be at the top of the
-        sensor's range, so it yields 0.
+        The result is negative if the loudness is typical of such a hit, because few knocks have the same
+        loudness. `loudest` is the highest peak of this throw at the wall. For a wall without proven hits, the
+        loudest peak yields 0, because it may be at the top of the sensor's range.
         """
         wall, peak, change, change_sd = heard
         if peak < MIN_PEAK or change <= change_sd:
@@ -118,7 +128,7 @@ class Loudness:
         if peak >= TOP_FRACTION * max(self.top_counts.get(wall, 0.0), loudest):
             if wall not in self.top_counts:
                 return 0.0
-            # A peak at the top of the range is only a lower limit of the hit's loudness.
+            # At the top of the range, the peak is only a lower limit of the hit's loudness.
             probability = (1.0 - OUTLIER_FRACTION) * 0.5 * erfc(
                 deviation / sqrt(2.0)
             ) + 0.5 * OUTLIER_FRACTION
@@ -126,16 +136,17 @@ class Loudness:
         return cost
 
     def quiet_turn_cost(self, heard: Heard, setting: float) -> float:
-        """Return the difference, in squared errors, between a turn and the turn that makes this peak."""
+        """Return the squared deviation, in errors, of a turn from the typical turn with this peak."""
         estimate = self.hits.get(heard.wall) or self._prior(setting)
         expected_change = heard.peak / exp(estimate.mean)
         error = hypot(expected_change * estimate.spread * sqrt(1.0 + 1.0 / estimate.hits), heard.change_sd)
         return ((expected_change - heard.change) / error) ** 2
 
     def unheard_cost(self, wall: str, change: float, change_sd: float, setting: float) -> float:
-        """Return the cost of a touch, with this change of speed in m/s, that a working sensor did not hear.
+        """Return the cost of a touch that a working sensor did not detect.
 
-        It is 0 until an impact of the wall has shown how soft a sound its sensor reports.
+        `change` is the die's change of speed in m/s, and `change_sd` its standard error. The cost is 0 before
+        the wall's first impact, because the sensor's threshold is then unknown.
         """
         softest = self.least_counts.get(wall)
         if not softest or change <= change_sd:
@@ -149,9 +160,10 @@ class Loudness:
         )
 
     def after(self, hits: Iterable[SureHit], setting: float, peaks: Iterable[tuple[str, float]] = ()) -> Self:
-        """Return the loudness updated with a throw's hits, in small steps to limit the effect of a false hit.
+        """Return the loudness updated with a throw's hits.
 
-        `peaks` are all impacts of the throw, each as its wall and peak.
+        Each hit changes the loudness only slightly, which limits the effect of a false hit. `peaks` holds the
+        wall and peak of each impact of the throw.
         """
         known, top, loud = dict(self.counts_per_m_s), dict(self.top_counts), dict(self.hits)
         for wall, peak, change in hits:
@@ -169,7 +181,7 @@ class Loudness:
         return type(self)(known, top, softest, loud)
 
     def figures(self) -> dict[str, float]:
-        """Return the learned values as the numbers of a recording's `state`."""
+        """Return the learned values for a recording's `state`."""
         numbers = {f"{_LOUD}{wall}": counts for wall, counts in sorted(self.counts_per_m_s.items())}
         numbers |= {f"{_TOP}{wall}": counts for wall, counts in sorted(self.top_counts.items())}
         numbers |= {f"{_QUIET}{wall}": counts for wall, counts in sorted(self.least_counts.items())}
@@ -179,7 +191,7 @@ class Loudness:
 
     @classmethod
     def from_figures(cls, figures: Mapping[str, float]) -> Self:
-        """Restore the loudness from `figures`; other numbers are ignored."""
+        """Return the loudness that `figures` describes; other entries are ignored."""
         spreads, counts = _with_prefix(figures, _SPREAD), _with_prefix(figures, _HITS)
         hits = {
             wall: HitLoudness(mean, spreads[wall], counts[wall])
@@ -191,7 +203,8 @@ class Loudness:
         )
 
     def _prior(self, setting: float) -> HitLoudness:
-        """Return the estimate for a wall that is not known yet: the other wall's mean, or the setting."""
+        """Return the estimate for a wall without learned hits: the loudest other wall's mean, or the
+        setting."""
         mean = max((known.mean for known in self.hits.values()), default=log(setting))
         return HitLoudness(mean, FIRST_SPREAD, SETTING_HITS)
 

@@ -1,12 +1,12 @@
-"""Meetings so close that the camera may have swapped the dice's names.
+"""Meetings: moments at which the dice are so close that the camera may have swapped their names.
 
-The names are the numbers 1 and 2 by which the camera tells the dice apart. Two dice never occupy the same
-place, so if the camera mistakes one for the other, both tracks jump by an edge or more. No die moves like
-that unless it was struck between two frames. At each meeting the judge therefore compares how far each die
-would have had to jump if the names stayed the same, and if they were swapped.
+The names are the numbers 1 and 2 by which the camera distinguishes the dice. Two dice never occupy the same
+position, so a swap makes both tracks jump by an edge or more. A die moves like that only if it was struck
+between two frames. At each meeting, the judge therefore compares the jumps of the tracks with the names kept
+and with the names swapped.
 
-If both tracks jump, each onto the other die's path, the names were certainly swapped: a die that passes the
-other at 5 m/s is 55 mm further in the next frame, and no die can jump that far.
+If both tracks jump, each onto the other die's path, the names were certainly swapped. A die that passes the
+other at 5 m/s moves 55 mm to the next frame, and no die can jump that far.
 """
 
 from bisect import bisect_left
@@ -20,35 +20,35 @@ from controller.rules.dice.paths import MIN_NOISE_MM, Path, measure
 from controller.rules.dice.scene import Scene
 
 MEETING_MS = 30.0
-"""Steps in which the dice are close belong to one meeting if they are within this time of each other: three
-frames."""
+"""Maximum time, in ms, between steps of one meeting in which the dice are close. It is three frames."""
 MARGIN_MS = 50.0
-"""A swap more than this before the first evidence of a wall, or more than this after the last, changes only
-the names."""
+"""Margin, in ms, before the first and after the last evidence of a wall. A swap outside this period changes
+only the names."""
 SPEED_STEPS = 3
 """Maximum number of steps over which a speed is averaged."""
 SIDEWAYS_M_PER_S = 0.75
-"""Distance, in mm, by which a die may deviate from its line for each millisecond in which it is hidden."""
+"""Maximum deviation of a hidden die from its line, in mm per ms."""
 MAX_MEETINGS = 4
-"""Maximum number of meetings considered: one more would make 32 combinations. Later ones are ignored."""
+"""Maximum number of meetings that the judge considers; it ignores later ones. A fifth meeting would make 32
+combinations."""
 MAX_KEPT_COST = bands.MARGIN - 3.0
-"""Maximum cost of keeping the camera's own names: the flight of the dice alone never rules them out, since
-the camera saw more than the judge."""
+"""Maximum cost of the camera's names. The camera has more information than its readings contain, so the paths
+of the dice alone never rule out its names."""
 
 
 WALL_EDGES = 2.5
-"""Distance from a wall, in edges, within which a die may reach it and return between two frames."""
+"""Distance from a wall, in edges, within which a die may reach the wall and return between two frames."""
 KNOCKED_M_PER_S = 0.75
-"""If a die's speed changed by less than this, the die may not have collided: three errors of a speed over
-three steps."""
+"""Change of speed, in m/s, below which a die may not have collided. It is three errors of a speed over three
+steps."""
 COLLISION_FRACTIONS = tuple(n / 16 for n in range(17))
-"""Fractions of a step at which a collision is tried: at 5 m/s two dice close in by 7 mm in a sixteenth of a
+"""Fractions of a step at which a collision is tested. At 5 m/s, two dice approach by 7 mm in a sixteenth of a
 frame."""
 
 MAX_JUMPS = 6
-"""More jumps than this are not swaps: the camera followed something else."""
+"""Maximum number of jumps that swapped names can explain. With more, the camera followed something else."""
 SAME_JUMP_FRAMES = 2.5
-"""A jump within this many frames of another is the same jump, found through the speeds around it."""
+"""Two jumps within this many frames are one jump, detected through the speeds around it."""
 
 
 class Meeting(NamedTuple):
@@ -72,10 +72,10 @@ class _Step(NamedTuple):
     after: tuple[float, float]
     earlier: tuple[float, float] | None
     later: tuple[float, float] | None
-    """The speeds without the steps right beside this one; None if there are no others."""
+    """The speeds from one step farther away, without the steps next to this one; None if there are none."""
     hidden: float
     error_mm: float
-    """The larger error that the camera reported for its two points; 0 if it reported none."""
+    """The larger of the errors that the camera reported for the two points; 0 without such reports."""
 
 
 def meetings(scene: Scene, paths: tuple[Path, Path], wall_times: Sequence[float]) -> list[Meeting]:
@@ -99,14 +99,15 @@ def meetings(scene: Scene, paths: tuple[Path, Path], wall_times: Sequence[float]
 
 
 def reach_mm(scene: Scene, error_mm: float = 0.0) -> float:
-    """Return the distance between centres, in mm, at which dice may touch: corner to corner, and four
-    errors."""
+    """Return the distance between centres, in mm, at which dice may touch.
+
+    It is the distance at which two corners meet, plus four errors.
+    """
     error = max(scene.errors.track_noise_mm, MIN_NOISE_MM, error_mm)
     return 2.0 * bands.max_contact_mm(scene.table) + 4.0 * error
 
 
 def _max_error_mm(path: Path) -> float:
-    """Return the largest error that the camera reported for a track's points; 0 if it reported none."""
     return max(path.errors, default=0.0) if path.errors is not None else 0.0
 
 
@@ -115,7 +116,7 @@ def _between(wall_times: Sequence[float], since: float, until: float) -> bool:
 
 
 def _instants(paths: tuple[Path, Path], since: float, until: float) -> list[float]:
-    """Return the times to check: the middle between consecutive points of either path."""
+    """Return the times to check: midway between successive points of either path."""
     times = sorted(
         {
             t
@@ -152,7 +153,7 @@ def _meeting(scene: Scene, paths: tuple[Path, Path], t: float, reach: float, noi
     error = 2.0 * noise + 0.5 * SIDEWAYS_M_PER_S * hidden
     costs = [_costs(scene, one, two, error), _costs_beside_a_wall(scene, (one, two), error)]
     if all(swapped > kept + bands.MARGIN for kept, swapped in costs):
-        # A wall hit right before or after the step must not affect the speeds beside it.
+        # Exclude a wall hit one step earlier or later from the speeds.
         costs.append(_costs_from_near_steps(scene, paths, t, error))
     kept, swapped = min(costs, key=lambda both: both[1] - both[0])
     cheapest = min(kept, swapped)
@@ -162,16 +163,16 @@ def _meeting(scene: Scene, paths: tuple[Path, Path], t: float, reach: float, noi
 def _costs_from_near_steps(
     scene: Scene, paths: tuple[Path, Path], t: float, error: float
 ) -> tuple[float, float]:
-    """Return the costs of names kept and swapped, using only the speeds right beside a step."""
+    """Return the costs of names kept and swapped, with speeds from only the adjacent steps."""
     one, two = (_step(scene, path, t, points=1) for path in paths)
     return _costs(scene, one, two, error) if one is not None and two is not None else (0.0, inf)
 
 
 def _costs_beside_a_wall(scene: Scene, steps: tuple[_Step, _Step], error: float) -> tuple[float, float]:
-    """Return the costs of names kept and swapped if a die struck a wall in the step right beside this one.
+    """Return the costs of names kept and swapped if a die struck a wall in an adjacent step.
 
     No point shows the speed between the wall and this step. It is at most the speed on the other side of the
-    wall contact, reversed; that speed is used.
+    touch, reversed, so the costs use that speed.
     """
     one, two = (
         step._replace(
@@ -186,8 +187,7 @@ def _costs_beside_a_wall(scene: Scene, steps: tuple[_Step, _Step], error: float)
 def _reversed(
     scene: Scene, x: float, y: float, beside: tuple[float, float], beyond: tuple[float, float] | None
 ) -> tuple[float, float]:
-    """Return the speed beside a point or, if the point is near a wall, the speed one step further away,
-    reversed by that wall."""
+    """Return the speed at a point or, near a wall, the speed one step farther away, reversed by the wall."""
     if beyond is None:
         return beside
     table, near = scene.table, WALL_EDGES * scene.table.die_mm
@@ -199,7 +199,7 @@ def _reversed(
 
 
 def _costs(scene: Scene, one: _Step, two: _Step, error: float) -> tuple[float, float]:
-    """Return the cost of the names kept in a step, and the cost of the names swapped."""
+    """Return the costs of names kept and swapped in a step."""
     kept = _jump(one, one, error) + _jump(two, two, error)
     swapped = _jump(one, two, error) + _jump(two, one, error)
     if not one.hidden and not two.hidden and not _at_wall(scene, one, two):
@@ -208,10 +208,10 @@ def _costs(scene: Scene, one: _Step, two: _Step, error: float) -> tuple[float, f
 
 
 def _distance_if_straight(one: _Step, two: _Step) -> float:
-    """Return the distance between the dice in the middle of their step if both had kept their incoming speed.
+    """Return the distance between the dice midway through their step if both had kept their incoming speed.
 
-    Dice that fly towards each other turn where they collide, so their positions in the frames do not show how
-    near they came to each other.
+    Dice that fly towards each other turn where they collide, so the distance in the frames is larger than
+    their smallest distance.
     """
     half = 0.5 * max(min(one.t_after, two.t_after) - max(one.t, two.t), 0.0)
     return hypot(
@@ -221,8 +221,7 @@ def _distance_if_straight(one: _Step, two: _Step) -> float:
 
 
 def _distance_if_swapped(one: _Step, two: _Step) -> float:
-    """Return the distance between the dice in the middle of their step if each moved on to the other's next
-    point."""
+    """Return the distance between the dice midway through their step if their names were swapped in it."""
     return hypot(
         0.5 * (one.x + two.x_after - two.x - one.x_after),
         0.5 * (one.y + two.y_after - two.y - one.y_after),
@@ -230,7 +229,7 @@ def _distance_if_swapped(one: _Step, two: _Step) -> float:
 
 
 def _at_wall(scene: Scene, one: _Step, two: _Step) -> bool:
-    """Return whether a die may also have met a wall in this step, which would be another reason to turn."""
+    """Return whether a die may also have met a wall in this step and turned there."""
     table, near = scene.table, WALL_EDGES * scene.table.die_mm
     xs, ys = (one.x, one.x_after, two.x, two.x_after), (one.y, one.y_after, two.y, two.y_after)
     return (
@@ -242,9 +241,9 @@ def _at_wall(scene: Scene, one: _Step, two: _Step) -> bool:
 
 
 def _no_room_cost(scene: Scene, one: _Step, two: _Step, error: float) -> float:
-    """Return the cost of a collision that swapped speeds and names without enough room for it.
+    """Return the cost of a collision that swapped speeds and names without enough room for the dice.
 
-    Dice collide with their centres at least an edge apart; if each then takes the other's speed and name, its
+    Dice collide with their centres at least an edge apart. If each then takes the other's speed and name, its
     track jumps by that distance. A swap of dice that flew on unchanged needs no collision.
     """
     turned = min(
@@ -265,8 +264,7 @@ def _no_room_cost(scene: Scene, one: _Step, two: _Step, error: float) -> float:
 
 
 def _collide(start: _Step, end: _Step, fraction: float) -> tuple[tuple[float, float], tuple[float, float]]:
-    """Return where a die collides after this fraction of its step, and where it would be at the step's
-    end."""
+    """Return a die's positions at a collision, after a fraction of its step, and at the step's end."""
     step_time = max(end.t_after - start.t, 0.0)
     time_before, time_after = fraction * step_time, (1.0 - fraction) * step_time
     at = (start.x + start.before[0] * time_before, start.y + start.before[1] * time_before)
@@ -276,8 +274,8 @@ def _collide(start: _Step, end: _Step, fraction: float) -> tuple[tuple[float, fl
 def _may_be_near(paths: tuple[Path, Path], t: float, reach: float) -> bool:
     """Return, by a quick check, whether the dice may be near each other in the step across a moment.
 
-    Dice that fly towards each other pass within a step, and if their names are swapped there, no point
-    shows them near.
+    Dice that fly towards each other pass within a step. If their names are swapped there, no point shows them
+    near each other.
     """
     one, two = paths
     i, j = bisect_left(one.times, t), bisect_left(two.times, t)
@@ -325,10 +323,10 @@ def _speed(path: Path, i: int, j: int) -> tuple[float, float]:
 
 
 def _jump(start: _Step, end: _Step, error: float) -> float:
-    """Return how far a die's step is from every possible motion, in squared errors.
+    """Return the distance of a die's step from every possible motion, in squared errors.
 
-    The die kept its incoming speed, had its outgoing speed, stood still, or did some of each: the possible
-    steps form the triangle of these three.
+    The die kept its incoming speed, took its outgoing speed, stood still, or moved in a combination of these.
+    The possible steps form the triangle of the three.
     """
     step_time = max(end.t_after - start.t, 0.0)
     x, y = end.x_after - start.x, end.y_after - start.y
@@ -366,7 +364,7 @@ def swap_names_after(paths: tuple[Path, Path], t: float) -> tuple[Path, Path]:
 
 
 def _has_turned(path: Path, j: int) -> bool:
-    """Return whether a die turned right before point j under its own name; a collision turns both dice."""
+    """Return whether a die turned immediately before point j, as both dice do in a collision."""
     last = len(path.times) - 1
     if not 0 < j <= last:
         return False
@@ -405,7 +403,7 @@ def _splice(head: Path, i: int, tail: Path, j: int, *, knocked: bool) -> Path:
 
 
 def untangle_names(scene: Scene, paths: tuple[Path, Path]) -> tuple[Path, Path]:
-    """Return the paths with their tails swapped wherever the dice met and the swap removes a jump."""
+    """Return the paths with their tails swapped at each meeting where the swap removes a jump."""
     near_ms = SAME_JUMP_FRAMES * scene.errors.frame_ms
     jump_times = sorted({jump.t for path in paths for jump in path.jumps})
     for t in jump_times if len(jump_times) <= MAX_JUMPS else ():
@@ -424,7 +422,7 @@ def _has_jump_near(paths: tuple[Path, Path], t: float, near_ms: float) -> bool:
 
 
 def _passing_distance(paths: tuple[Path, Path], t: float) -> float:
-    """Return the smallest distance between the dice in the step across a moment, in mm."""
+    """Return the smallest distance, in mm, between the dice in the step across a moment."""
     (one, i), (two, j) = ((path, bisect_left(path.times, t)) for path in paths)
     if not (0 < i < len(one.times) and 0 < j < len(two.times)):
         return float("inf")

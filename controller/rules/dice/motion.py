@@ -1,9 +1,8 @@
-"""A die's motion along one line before and after a moment: a straight line fitted to the few points next to
-it.
+"""A die's motion towards or away from a wall, as straight lines before and after a moment.
 
-Times are milliseconds, lengths millimetres, speeds millimetres per millisecond (which is metres per second).
-Between two touches a die flies or slides on a nearly straight line, but it touches something every few
-frames, so more points would span several such lines.
+Each line is fitted to the few track points next to that moment. Between two touches a die flies or slides on
+a nearly straight path, but it touches something every few frames, so more points would span several paths.
+Times are in milliseconds, lengths in millimetres, and speeds in mm/ms (m/s).
 """
 
 from collections.abc import Sequence
@@ -14,29 +13,37 @@ from controller.rules.dice.bands import BOUNCE_MM_PER_MS
 
 FEW_POINTS, MANY_POINTS = 3, 5
 """Number of points to which a line is fitted: few for a fast die, whose motion changes with every frame, and
-more for a slow one."""
+many for a slow one."""
 KINK_ERRORS = 3.0 * sqrt(6.0)
-"""Points further back are included in the incoming path if their speed is the same within three standard
-deviations: the speeds before and after a point, each over two steps, differ by the square root of six errors
-over the time of two steps."""
+"""Maximum difference of two successive speeds of a slow die whose earlier points may be included in the
+incoming path, in position errors over the duration. It is three standard deviations. Each speed spans two
+steps, and the point between them is part of both, so the difference has a standard deviation of sqrt(6)
+errors."""
 HIDDEN_POINTS = 8
-"""Number of points for a die that was hidden: a speed from few points is too inaccurate to be extrapolated
-over a longer time."""
+"""Number of points to which a line is fitted beside a period in which the die was hidden. Extrapolation over
+such a period requires a more precise speed."""
 FAST_M_PER_S = 1.0
-"""A die slower than this rolls to a stop, and spin and felt bend its path; a thrown die is faster."""
+"""Speed, in m/s, below which a die is slow. A thrown die is faster. A slow die rolls to a stop, and spin and
+felt bend its path."""
 MAX_BOUNCE_MS = 11.0
-"""Time after which the position error of an unseen die grows no further: it has met the felt more than once,
-in varying directions."""
+"""Time, in ms, after which the position error of an unseen die no longer increases. The die has then met the
+felt more than once, in varying directions."""
 SLOWING = 0.002
-"""The loss of a die's speed on felt, in mm/ms per ms: 2 m/s2, the middle of the range seen in throws."""
+"""Loss of a die's speed on felt, in mm/ms per ms. It is 2 m/s2, the middle of the range observed in
+throws."""
 SLOWING_SD = 0.0025
-"""The spread of SLOWING: a die in the air loses almost no speed, a rolling one up to 5 m/s2."""
+"""Standard deviation of SLOWING, in the same unit. A die in the air loses almost no speed, and a rolling die
+loses up to 5 m/s2."""
 SLOW_M_PER_S = 0.1
-"""Below this speed, the expected slowing decreases to 0, because the direction of motion is uncertain."""
+"""Speed, in m/s, below which the expected slowing decreases to 0. The direction of motion is then
+uncertain."""
 
 
 class Line(NamedTuple):
-    """A line through points, curved by the felt: position and speed at `origin`, with their variances."""
+    """A line through points, curved by the felt: position and speed at `origin`, with their variances.
+
+    `origin` is the mean time of the points.
+    """
 
     origin: float
     place: float
@@ -46,9 +53,9 @@ class Line(NamedTuple):
     nearest: float
     """The time of the point nearest to the moment of interest."""
     spread: float
-    """The mean squared time of the points from `origin`."""
+    """The mean squared difference between the points' times and `origin`."""
     bounce: float = BOUNCE_MM_PER_MS
-    """The growth of the position error, in mm, for each millisecond away from the nearest point."""
+    """Increase of the position error, in mm, per millisecond from the nearest point."""
 
     def at(self, t: float) -> float:
         """Return the position at this time."""
@@ -67,7 +74,11 @@ class Line(NamedTuple):
 
 
 class Turn(NamedTuple):
-    """The turn where the incoming path meets the outgoing one: time, position, and how badly the two fit."""
+    """A change of speed where the incoming path meets the outgoing one.
+
+    `t` is its time, `place` the position, and `sd` the standard error of the position. `misfit` is the
+    squared distance between the two paths at that time, in errors.
+    """
 
     t: float
     place: float
@@ -79,12 +90,15 @@ class Turn(NamedTuple):
 
     @property
     def change(self) -> float:
-        """Return the change of speed, positive away from the wall."""
+        """Return the change of speed away from the wall, in m/s."""
         return self.speed_out - self.speed_in
 
 
 def line(times: Sequence[float], places: Sequence[float], noise: float, nearest: float) -> Line:
-    """Fit a line to points with this error; if there is only one, the die may be moving slowly either way."""
+    """Fit a line to points with the error `noise`.
+
+    For a single point, the speed is 0 with an error of FAST_M_PER_S.
+    """
     n = len(times)
     origin, place = sum(times) / n, sum(places) / n
     spread = speed = 0.0
@@ -132,7 +146,7 @@ def _slow_and_straight(times: Sequence[float], places: Sequence[float], noise: f
 
 
 def turn_between(before: Line, after: Line, earliest: float, latest: float) -> Turn:
-    """Return the turn where the incoming and outgoing paths come closest within a span of time."""
+    """Return the turn where the incoming and outgoing paths come closest within a period."""
     change = after.speed - before.speed
     t = 0.5 * (earliest + latest)
     if abs(change) > 1e-6:

@@ -1,7 +1,7 @@
-"""A die's path, and the spans of it that are near a wall.
+"""The path of a die, and the spans of it that are near a wall.
 
-A path consists of the positions of the die's centre; distances from a wall are measured from the tips of its
-pyramids to that centre.
+A path consists of the positions of the die's centre. A die's distance from a wall is measured from the tips
+of the wall's pyramids to that centre. The package `controller.rules.dice` defines the terms.
 """
 
 from dataclasses import dataclass
@@ -15,26 +15,29 @@ from controller.rules.dice.motion import KINK_ERRORS
 from controller.rules.dice.scene import DieSeen, Scene
 
 MIN_NOISE_MM = 0.2
-"""Minimum position error assumed for a camera, whatever the table's settings say."""
+"""Minimum position error, in mm, that is assumed for a camera, regardless of the table's settings."""
 JUMP_FACTOR = 1.4
-"""A step faster than those before and after it by more than this factor was not made by the die."""
+"""Minimum ratio of the speed of a jump (a step that no die can have made) to that of the adjacent steps."""
 JUMP_ERRORS = 13.0
-"""A step is a jump only if it is longer by this many errors: each of its two points may be off, along and
-across the table, by up to 4.6 standard deviations."""
+"""Minimum excess length of a jump, in position errors. Each of its two points may be off by up to 4.6
+standard deviations, along and across the table."""
 IMPOSSIBLE_M_PER_S = 15.0
-"""A step faster than this is a jump, whatever the steps beside it: nobody throws a die even half as fast as
-this."""
+"""Speed, in m/s, above which a step is a jump, regardless of the steps beside it. Nobody throws a die at half
+this speed."""
 
 
 SPEED_POINTS = 3
-"""Minimum number of points, before a die was hidden, that show how fast it flew."""
+"""Minimum number of points before a hidden period that show how fast the die flew."""
 THROWN_M_PER_S = 8.0
-"""Maximum speed assumed if there are fewer points: throws are 1.2 to 7.5 m/s (docs/dice-physics.md)."""
+"""Maximum speed, in m/s, that is assumed if there are fewer points. Throws are 1.2 to 7.5 m/s
+(docs/dice-physics.md)."""
 
 
 class Jump(NamedTuple):
-    """A step that no die can have made: the time of its middle (ms), and the sum of its lengths along and
-    across the table."""
+    """A step that no die can have made.
+
+    `t` is the time of its middle (ms), and `length_mm` the sum of its lengths along and across the table.
+    """
 
     t: float
     length_mm: float
@@ -54,20 +57,21 @@ class Path:
     fastest: float = 0.0
     longest_ms: float = 0.0
     jumps: tuple[Jump, ...] = ()
-    """Steps that the die cannot have made, where the camera followed something else."""
+    """Steps that the die cannot have made, because the camera followed something else."""
     errors: list[float] | None = None
-    """The error of each point, if the camera reports it; otherwise the table's setting applies to all."""
+    """The error of each point, in mm, if the camera reports it. Otherwise the table's setting applies to all
+    points."""
     knocks: tuple[int, ...] = ()
-    """The points right before which the dice collided and the camera swapped their names."""
+    """Indices of the first points after a collision of the dice at which the camera swapped their names."""
 
     @property
     def jump_mm(self) -> float:
-        """Return the length of the longest jump; 0 if there is none."""
+        """Return the length of the longest jump, in mm; 0 if there is none."""
         return max((jump.length_mm for jump in self.jumps), default=0.0)
 
 
 def build_path(scene: Scene, die: DieSeen) -> Path:
-    """Return a die's path: its track points, one for each instant, and its rest."""
+    """Return a die's path: its track points, one for each time, and its rest."""
     readings: list[DieAt] = die.track
     start = scene.start_us
     times = [(p.t - start) / 1000.0 for p in readings]
@@ -110,7 +114,7 @@ def _start_in_hand(scene: Scene, path: Path) -> None:
 
 
 def measure(scene: Scene, path: Path) -> None:
-    """Set a path's longest and fastest step, and its jumps: steps too fast for the speeds around them."""
+    """Set a path's longest and fastest step, and its jumps."""
     if len(path.times) < 2:
         return
     spare_mm = JUMP_ERRORS * scene.errors.track_noise_mm
@@ -137,10 +141,10 @@ def measure(scene: Scene, path: Path) -> None:
 
 
 def _landed_at_first(scene: Scene, path: Path) -> bool:
-    """Return whether a landing on the felt explains why the first step of a track was faster.
+    """Return whether a landing on the felt explains why the first step of a track was faster than the second.
 
-    The step before any later step shows the die's speed; before the first step there is none. Beside a wall,
-    the wall may have caused the change, so the step still counts as a jump.
+    No earlier step shows the die's speed. Beside a wall, the wall may have changed the speed, so the step
+    still counts as a jump.
     """
     if len(path.times) < 3:
         return False
@@ -167,7 +171,7 @@ class Span(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Approach:
-    """A die's path relative to one wall: its distances from the wall, and its positions along it."""
+    """A die's path relative to one wall: its distances from the wall, and its positions along the wall."""
 
     scene: Scene
     path: Path
@@ -175,11 +179,11 @@ class Approach:
     gaps: list[float]
     along: list[float]
     close: float
-    """Distance from the wall, in mm, within which a point may be a touch: the contact band and five
+    """Distance from the wall, in mm, within which a point may be a touch: the contact band plus five
     errors."""
 
     def noise(self, first: int, last: int) -> float:
-        """Return the RMS error of these track points, at least MIN_NOISE_MM: no camera is free of errors."""
+        """Return the RMS error of these track points, in mm, but at least MIN_NOISE_MM."""
         errors = self.path.errors
         if errors is None:
             return max(self.scene.errors.track_noise_mm, MIN_NOISE_MM)
@@ -188,7 +192,7 @@ class Approach:
 
 
 def approach_to(scene: Scene, path: Path, wall: str) -> Approach:
-    """Measure a die's track as distances of its centre from a wall."""
+    """Return a die's path relative to a wall."""
     if wall == "left":
         gaps = path.xs
     elif wall == "right":
@@ -225,12 +229,12 @@ def spans_near(approach: Approach) -> list[Span]:
 
 
 def speed_unknown(scene: Scene, path: Path, i: int) -> bool:
-    """Return whether a die was hidden after point i, with too few points before that to show its speed."""
+    """Return whether a die was hidden after point i, with too few earlier points to show its speed."""
     return i + 1 < SPEED_POINTS and path.times[i + 1] - path.times[i] > scene.hidden_ms
 
 
 def _local_speed(approach: Approach, i: int) -> float:
-    """Return the highest speed that the die may have had between points i and i + 1."""
+    """Return the highest speed, in m/s, that the die may have had between points i and i + 1."""
     if waited_at_rest(approach, i):
         return speed_between(approach, max(i - 4, 0), i)
     before = speed_between(approach, max(i - 3, 0), i)
@@ -239,7 +243,7 @@ def _local_speed(approach: Approach, i: int) -> float:
 
 
 def waited_at_rest(approach: Approach, i: int) -> bool:
-    """Return whether the gap after point i is only the wait until a stopped die was reported at rest."""
+    """Return whether the die had stopped at point i, and the next point is only the report of its rest."""
     path = approach.path
     if not path.rests or i != len(path.times) - 2:
         return False
@@ -248,13 +252,13 @@ def waited_at_rest(approach: Approach, i: int) -> bool:
 
 
 def speed_between(approach: Approach, i: int, j: int) -> float:
-    """Return the speed towards or from the wall, in m/s, between two of the points."""
+    """Return the speed towards or away from the wall, in m/s, between two of the points."""
     times, gaps = approach.path.times, approach.gaps
     return abs(gaps[j] - gaps[i]) / (times[j] - times[i]) if j > i else 0.0
 
 
 def hidden_step(approach: Approach, span: Span) -> int | None:
-    """Return the point after which the die was hidden longest within a span; None if it was not hidden."""
+    """Return the point after which the die was hidden longest within a span, or None if it was not hidden."""
     times = approach.path.times
     steps = [(times[i + 1] - times[i], i) for i in range(*span) if not waited_at_rest(approach, i)]
     longest, i = max(steps, default=(0.0, 0))
@@ -262,5 +266,5 @@ def hidden_step(approach: Approach, span: Span) -> int | None:
 
 
 def points_around(approach: Approach, first: int, last: int) -> tuple[Reading, ...]:
-    """Return the readings of some points and up to three on each side of them."""
+    """Return the readings of some points and of up to three points on each side of them."""
     return tuple(approach.path.readings[max(first - 3, 0) : last + 4])

@@ -1,7 +1,8 @@
-"""Dice that push each other at a wall: one turns away from it, the other is knocked back into it.
+"""Dice that push each other at a wall: one turns away from the wall, and the other is knocked back into it.
 
-A push acts along the line from the pushing die to the pushed one, except for the tilt of faces and for
-friction. The pushing die is therefore nearer the wall, and is the one that may strike it again.
+A push acts along the line from the pushing die to the pushed die, within limits set by the tilt of the faces
+and friction. The pushing die is therefore nearer to the wall and may strike the wall again. The package
+`controller.rules.dice` defines the terms.
 """
 
 from bisect import bisect_left, bisect_right
@@ -17,22 +18,24 @@ from controller.rules.dice.paths import MIN_NOISE_MM, Path, approach_to
 from controller.rules.dice.scene import Scene
 
 MIN_AWAY_FRACTION = 0.35
-"""Minimum fraction of a push that must point away from the wall, measured between the dice's centres: the
-cosine of 70 degrees. Faces that meet are tilted by up to 45 degrees from the line between the centres, and a
-friction coefficient of 0.5 adds 25."""
+"""Minimum fraction of the distance between the dice's centres that must point away from the wall in a push.
+It is the cosine of 70 degrees. Faces that meet are tilted by up to 45 degrees from the line between the
+centres, and a friction coefficient of 0.5 adds 25 degrees."""
 GAP_ERRORS = 1.2
-"""The error in how much nearer to the wall one die is than the other, in errors of a track point: each of the
-two positions (0.85 errors) is computed for a moment between two frames, from three points before or after
-it, or from five on both sides."""
+"""Error, in position errors of a track point, of the difference of two dice's distances from the wall. Each
+distance has an error of 0.85, because it is computed for a moment between two frames, from three points on
+one side or five on both sides."""
 SAME_MOMENT_MS = 6.0
-"""A turn no further than this from a moment (about half a frame) gives the die's position at that moment."""
+"""A turn within this time, in ms, of a moment shows the die's position at that moment. It is about half a
+frame."""
 MIN_RETURN_MS = 8.0
-"""Minimum time in which a die leaves the wall and returns: at 1 m/s it gets 4 mm away."""
+"""Minimum time, in ms, in which a die leaves the wall and returns. At 1 m/s it moves 4 mm away."""
 
 
 Seen = tuple[Path, Sequence[Contact]]
+"""A die's path and its contacts."""
 Pair = tuple[Seen, Seen]
-"""Two dice, each as its path and its contacts: the pushed die first, then the one that pushed it."""
+"""Two dice: the pushed die first, then the pushing die."""
 
 
 class Place(NamedTuple):
@@ -43,10 +46,9 @@ class Place(NamedTuple):
 
 
 def push_cost(scene: Scene, pair: Pair, wall: str, t: float) -> float:
-    """Return the cost of the assumption that at this moment the second die pushed the first away from a
-    wall.
+    """Return the cost of assuming that the second die pushed the first away from a wall at this moment.
 
-    The cost is infinite if the second die was out of reach, or either die was not in sight.
+    The cost is infinite if the second die was out of reach, or either die was hidden.
     """
     one, two = (_place(scene, path, contacts, wall, t) for path, contacts in pair)
     if one is None or two is None:
@@ -63,7 +65,7 @@ def push_cost(scene: Scene, pair: Pair, wall: str, t: float) -> float:
 
 
 def overlap(scene: Scene, pair: Pair, wall: str, t: float) -> bool:
-    """Return whether the positions of two dice overlap at a moment, because they met between two frames."""
+    """Return whether two dice's positions overlap at a moment, because the dice met between two frames."""
     one, two = (_place(scene, path, contacts, wall, t) for path, contacts in pair)
     if one is None or two is None:
         return False
@@ -73,9 +75,9 @@ def overlap(scene: Scene, pair: Pair, wall: str, t: float) -> bool:
 def may_be_knocked_back(scene: Scene, paths: tuple[Path, Path], impacts: Sequence[int]) -> bool:
     """Return whether one die may have made two of these impacts because the other die knocked it back.
 
-    This is possible if the dice were close enough to touch each other at one of the impacts: a die may strike
-    the wall, and within `SHOVE_MS` the other die may knock it into the wall again. Two tracks and two sounds
-    then do not show whether both dice touched the wall.
+    The dice must have been close enough to touch each other at one of the impacts. A die may then have struck
+    the wall, and the other die may have knocked it back within `SHOVE_MS`. In that case, two tracks and two
+    impacts do not show whether both dice touched the wall.
     """
     near_mm = 2.0 * bands.MEAN_EDGES * scene.table.die_mm
     delay_ms = 0.5 * sum(scene.errors.impact_delay_ms)
@@ -88,11 +90,10 @@ def may_be_knocked_back(scene: Scene, paths: tuple[Path, Path], impacts: Sequenc
 
 
 def return_cost(scene: Scene, path: Path, wall: str, t: float, fastest: float) -> float:
-    """Return the cost of the assumption that a die was at a wall at this moment, given its points before and
-    after.
+    """Return the cost of assuming that a die was at a wall at this moment, given its points before and after.
 
-    A wall or a collision can only slow the dice, so neither is faster than `fastest`, the highest speed of
-    the throw in m/s.
+    `fastest` is the highest speed of the throw, in m/s. Walls and collisions only slow the dice, so the die
+    did not exceed that speed.
     """
     min_delay, max_delay = scene.errors.impact_delay_ms
     spare_ms = 0.5 * (max_delay - min_delay) + bands.CLOCK_MARGIN_MS
@@ -108,13 +109,13 @@ def return_cost(scene: Scene, path: Path, wall: str, t: float, fastest: float) -
 
 
 def last_seen_before(path: Path, t: float) -> float:
-    """Return when a die was last seen before a moment, or that moment if it had not been seen yet."""
+    """Return the time of a die's last point before a moment, or that moment if there is none."""
     j = bisect_left(path.times, t)
     return path.times[j - 1] if j else t
 
 
 def _distance_mm(paths: tuple[Path, Path], t: float) -> float:
-    """Return the distance between the dice's centres at a moment, interpolated between two frames."""
+    """Return the distance, in mm, between the dice's centres at a moment, interpolated between frames."""
     (x, y), (u, v) = (_interpolate(path, t) for path in paths)
     return hypot(x - u, y - v)
 
@@ -129,7 +130,7 @@ def _interpolate(path: Path, t: float) -> tuple[float, float]:
 
 
 def _place(scene: Scene, path: Path, contacts: Sequence[Contact], wall: str, t: float) -> Place | None:
-    """Return a die's position at a moment; None if it was not in sight."""
+    """Return a die's position at a moment, or None if the die was hidden."""
     i = max(bisect_left(path.times, t) - 1, 0)
     if i + 1 >= len(path.times) or t < path.times[i]:
         return None
@@ -152,7 +153,7 @@ def _place(scene: Scene, path: Path, contacts: Sequence[Contact], wall: str, t: 
 
 
 def _gap_at_turn(scene: Scene, path: Path, wall: str, i: int, t: float) -> float | None:
-    """Return the distance from a wall, in mm, of a die that turned sharply within a step; else None."""
+    """Return the distance from a wall, in mm, of a die that turned sharply within a step, or None."""
     approach = approach_to(scene, path, wall)
     before = line_until(path.times, approach.gaps, i, approach.noise(i - 2, i))
     after = line_from(path.times, approach.gaps, i + 1, approach.noise(i + 1, i + 3))

@@ -1,4 +1,7 @@
-"""Whether both dice left the hand, and did so together (C34-DICE-5, C34-INV-2i, CV1-INV-1, CV1-INV-2)."""
+"""The judgement of the release: both dice must leave the hand together.
+
+Rules: C34-DICE-5, C34-INV-2i, CV1-INV-1, CV1-INV-2.
+"""
 
 from collections.abc import Iterable
 
@@ -12,11 +15,11 @@ from controller.rules.dice.paths import build_path
 from controller.rules.dice.scene import DieSeen, Scene
 
 SAME_RELEASE_MS = 30.0
-"""Two reports of a release within this time are one release."""
+"""Maximum time, in ms, between two reports of one release."""
 
 
 def judge_release(scene: Scene, rules: ThrowRules, found: Findings, *, over: bool) -> None:
-    """Judge how the dice left the hand; `over` is set if the throw can have no further releases."""
+    """Judge how the dice left the hand; with `over`, no further release is possible in this throw."""
     one, two = scene.dice
     if not (one.seen and two.seen):
         _judge_single(scene, rules, found, over=over)
@@ -30,10 +33,10 @@ def judge_release(scene: Scene, rules: ThrowRules, found: Findings, *, over: boo
 
 
 def _judge_single(scene: Scene, rules: ThrowRules, found: Findings, *, over: bool) -> None:
-    """Judge a throw in which only one die, or none, was seen (CV1-INV-2).
+    """Judge a throw in which at most one die was seen (CV1-INV-2).
 
-    A No Roll for one die thrown requires that working cameras saw that die from the hand to its rest and did
-    not see the other, and that the visible die made every impact.
+    A No Roll for a single die requires working cameras that saw the die from the hand to its rest and never
+    saw the other die. The visible die must also have made every impact.
     """
     faulty = sorted(dev for dev in scene.cameras() if scene.was_faulty(dev))
     missing = [die.number for die in scene.dice if not die.seen]
@@ -61,7 +64,10 @@ def _judge_single(scene: Scene, rules: ThrowRules, found: Findings, *, over: boo
 
 
 def _came_from_out_of_sight(die: DieSeen) -> bool:
-    """Return whether the hand that threw the die was out of view: what else it threw is then unknown."""
+    """Return whether the camera first saw the die in flight.
+
+    The hand was then out of view, and may also have thrown the other die.
+    """
     return die.releases[0].in_flight if die.releases else die.came_in_flight
 
 
@@ -79,7 +85,7 @@ def _judge_repeats(scene: Scene, die: DieSeen, found: Findings) -> None:
 
 
 def _judge_spread(scene: Scene, rules: ThrowRules, found: Findings) -> None:
-    """Judge how far apart two seen releases are (C34-INV-2i)."""
+    """Judge the time between two releases that were both seen (C34-INV-2i)."""
     one, two = (die.releases[0] for die in scene.dice)
     delay_ms = abs(one.t - two.t) / 1000.0
     late = 1 if one.t > two.t else 2
@@ -96,7 +102,7 @@ def _judge_spread(scene: Scene, rules: ThrowRules, found: Findings) -> None:
 
 
 def _judge_unseen(scene: Scene, rules: ThrowRules, found: Findings) -> None:
-    """Judge a die that was seen but whose release was not: it left the hand before it was first seen."""
+    """Judge a die whose release was not seen: the die left the hand before the camera first saw it."""
     for die, other in (scene.dice, scene.dice[::-1]):
         if die.releases:
             continue
@@ -116,7 +122,7 @@ def _judge_unseen(scene: Scene, rules: ThrowRules, found: Findings) -> None:
 
 
 def _flew_before(scene: Scene, die: DieSeen) -> str | None:
-    """Return why a release is in doubt if the die's track shows it in flight earlier; else None."""
+    """Return why a release is in doubt if the camera saw the die in flight earlier, or None."""
     ahead = scene.ms(die.releases[0].t) - scene.ms(die.track[0].t) if die.track else 0.0
     if ahead <= SAME_RELEASE_MS or not die.came_in_flight:
         return None
@@ -124,7 +130,7 @@ def _flew_before(scene: Scene, die: DieSeen) -> str | None:
 
 
 def _flew_unseen(scene: Scene, rules: ThrowRules) -> str | None:
-    """Return why the releases are in doubt if neither die accounts for one of the impacts; else None."""
+    """Return why the releases are in doubt if neither die made one of the impacts, or None."""
     unexplained = _unexplained_impacts(scene, scene.dice, WALLS[rules.wall])
     if not unexplained:
         return None

@@ -1,6 +1,6 @@
-"""What the dice touched, where and how they lie, and which face is up.
+"""The judgement of what the dice touched, where and how they lie, and which face is up.
 
-C34-INV-1 to 3, C34-PT-1 and 2, !34-12, H-LEGAL-2 and 3, !H-14.
+Rules: C34-INV-1 to 3, C34-PT-1 and 2, !34-12, H-LEGAL-2 and 3, !H-14.
 """
 
 from collections.abc import Sequence
@@ -13,15 +13,17 @@ from controller.rules.dice.findings import Findings
 from controller.rules.dice.scene import DieSeen, Scene
 
 FLAT_DEG = 15.0
-"""A die tilted more than this is not flat (field data: a camera cannot measure a tilt below 12 degrees)."""
+"""Maximum tilt, in degrees, of a die that lies flat. In field data, a camera cannot measure a tilt below 12
+degrees."""
 CRAPS_SURFACES = {"bank": "on_bank", "cup": "in_cup", "rail": "on_rail"}
-"""Surfaces on which a die at rest is a No Roll at craps; it may lie on anything else (C34-INV-3)."""
+"""Surfaces on which a die at rest is a No Roll at craps, with the code of the cause. A die may lie on all
+others (C34-INV-3)."""
 CARD_SURFACES = frozenset({"felt", "cards"})
-"""What a die may lie on where only cards may be touched (H-LEGAL-3)."""
+"""Surfaces on which a die may lie where the dice may touch only cards (H-LEGAL-3)."""
 
 
 def judge_rests(scene: Scene, rules: ThrowRules, found: Findings) -> tuple[int, int] | None:
-    """Judge both dice at rest; return the two faces that are up if both are certain, else None."""
+    """Judge both dice at rest, and return the faces that are up if both are certain, or None."""
     faces = []
     for die in scene.dice:
         if die.gone:
@@ -56,7 +58,7 @@ def _judge_not_seen_at_rest(scene: Scene, die: DieSeen, found: Findings) -> None
 
 
 def _judge_stillness(scene: Scene, die: DieSeen, found: Findings) -> None:
-    """Ask for a review if a die that has not moved shows a different face."""
+    """Add a review if a die that has not moved shows a different face."""
     last = die.rests[-1]
     tolerance_mm = 4.0 * scene.errors.track_noise_mm
     for earlier in die.rests[:-1]:
@@ -116,11 +118,11 @@ def _judge_card_table(surface: str, die: int, rules: ThrowRules, found: Findings
 
 
 LOOSE_CHIPS_RULE = "H-LEGAL-3"
-"""Taken literally, the rule makes chips foreign objects; the dealer decides (!H-14)."""
+"""The rule by which loose chips are foreign objects if read literally; the dealer decides (!H-14)."""
 
 
 def judge_loose_chips(seen: str, die: int, rules: ThrowRules, found: Findings) -> None:
-    """Judge a die that rests on or touched loose chips, by the house's interpretation of the rule (!H-14)."""
+    """Judge a die that rests on or touched loose chips, as the house interprets the rule (!H-14)."""
     if rules.loose_chips == "review":
         found.add_review("conflict", seen, die=die, rule=LOOSE_CHIPS_RULE)
     elif rules.loose_chips == "no_roll":
@@ -128,7 +130,7 @@ def judge_loose_chips(seen: str, die: int, rules: ThrowRules, found: Findings) -
 
 
 def _judge_aslant(code: str, seen: str, die: int, rules: ThrowRules, found: Findings) -> None:
-    """Judge a die that is stacked or cocked: a No Roll, or in some houses a review (!H-15)."""
+    """Judge a die that is stacked or cocked: a No Roll, or a review if the house requires it (!H-15)."""
     if rules.aslant == "no_roll":
         found.no_roll(code, seen, die=die)
     else:
@@ -144,7 +146,10 @@ def _inside(scene: Scene, rest: DieRest) -> bool:
 
 
 def _surface(scene: Scene, rest: DieRest) -> tuple[str, bool]:
-    """Return the surface a die lies on, by the table's zones or the camera, and whether it is certain."""
+    """Return the surface on which a die lies, and whether it is certain.
+
+    The table's zones take precedence over the camera's report.
+    """
     tolerance_mm = 2.0 * scene.errors.track_noise_mm
     for zone in scene.table.zones:
         if zone.kind == rest.on or zone.kind in CARD_SURFACES:
@@ -185,8 +190,9 @@ def _edge_distance(polygon: Sequence[Point], x: float, y: float) -> float:
 
 
 def _face(rest: DieRest, die: int, rules: ThrowRules, found: Findings) -> int | None:
-    """Return the face up: a single one, read with enough confidence and not contradicted by how the die lies
-    (C34-PT-1).
+    """Return the face that is up, or None.
+
+    The face must be read with enough confidence and must match how the die lies (C34-PT-1).
     """
     sides = set(rest.resting_sides)
     if rest.up is None and not sides and abs(rest.tilt_deg) > FLAT_DEG:
@@ -217,7 +223,7 @@ def _face(rest: DieRest, die: int, rules: ThrowRules, found: Findings) -> int | 
 
 
 def _opposite(rest: DieRest, side: int, die: int, found: Findings) -> int | None:
-    """Return the face up of a die that leans with one side on chips: the opposite face (C34-PT-1i)."""
+    """Return the face up of a die that leans on chips, which is opposite the resting side (C34-PT-1i)."""
     face = 7 - side
     if rest.up is not None and rest.up != face:
         found.add_review(
@@ -259,12 +265,12 @@ def _distance_mm(one: DieRest | None, two: DieRest | None) -> float | None:
 # --- what the dice touched ---
 
 HARMLESS = frozenset({"felt", "card", "cards", "die", "dice", "wall", "left", "right", "front", "back"})
-"""What a die may touch anywhere: the playing surface, the other die, cards, and the walls."""
+"""What a die may always touch: the playing surface, the other die, cards, and the walls."""
 CHIPS = frozenset({"chip", "chips"})
 
 
 def judge_contacts(scene: Scene, rules: ThrowRules, found: Findings) -> None:
-    """Judge what each die touched, reporting each object once."""
+    """Judge what each die touched, and report each object once."""
     for die in scene.dice:
         reported: set[str] = set()
         for contact in die.contacts:

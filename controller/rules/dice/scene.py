@@ -1,4 +1,4 @@
-"""One throw's readings, sorted by die, wall and device."""
+"""The readings of one throw, grouped by die, wall and device."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -23,20 +23,22 @@ from controller.model.rulesets import SensorErrors
 from controller.rules.dice.loudness import Loudness
 
 HIDDEN_FRAMES = 2.5
-"""A die whose track has no point for longer than this many frames was hidden; one lost frame does not
+"""Time, in frames, without a track point after which a die counts as hidden. A single lost frame does not
 count."""
 MAX_SLOWER = 1.5
-"""Maximum factor by which a camera may be slower than in its table's settings: a fast die then moves 20 cm in
+"""Maximum factor by which a camera may be slower than its table's settings. A fast die then moves 20 cm in
 two frames."""
 CADENCE_POINTS = 16
-"""Number of points at the start of each track whose median step is the camera's frame time, even with lost
-frames."""
+"""Number of points at the start of each track whose median step is the camera's frame time, even if frames
+are lost."""
 MAX_TABLE_LENGTHS = 3.0
-"""A die reported farther from the table than this many times the table's length is a camera error."""
+"""Maximum distance from the table, in table lengths, of a plausible position of a die. A position farther
+away is a camera error."""
 HAND_REACH_MM = 1500.0
-"""Two releases farther apart than this are not those of one shooter, who stands in one place."""
+"""Maximum distance, in mm, between the releases of one shooter, who stands in one place."""
 THROWN_MM_PER_S = 1000.0
-"""A die faster than this was thrown; the stick moves dice more slowly. Most dice are thrown at 2 to 6 m/s."""
+"""Minimum speed, in mm/s, of a thrown die. Most dice are thrown at 2 to 6 m/s, and the stick moves dice more
+slowly than this."""
 FIRST_POINTS = 5
 """Number of points over which a die's speed is reliable despite the noise."""
 NOTHING: Mapping[str, float] = {}
@@ -55,17 +57,17 @@ class DieSeen:
     losts: list[DieLost] = field(default_factory=list)
     contacts: list[DieContact] = field(default_factory=list)
     seen_in_flight: list[DieReleased] = field(default_factory=list)
-    """Releases reported where there was no hand: the camera first saw the die there, already in flight."""
+    """Releases reported far from the hand. The camera first saw the die there, already in flight."""
 
     @property
     def seen(self) -> bool:
-        """Return whether the throw has any reading of this die."""
+        """Return whether the throw has a reading of this die."""
         seen = self.releases or self.seen_in_flight or self.track or self.rests or self.offs
         return bool(seen or self.losts or self.contacts)
 
     @property
     def came_in_flight(self) -> bool:
-        """Return whether its first points show a throw, not a die that lies or is pushed."""
+        """Return whether the die's first points show a throw, and not a die that lies still or is pushed."""
         points = self.track[:FIRST_POINTS]
         elapsed_s = (points[-1].t - points[0].t) / 1_000_000 if points else 0.0
         return (
@@ -80,7 +82,7 @@ class DieSeen:
 
     @property
     def rest(self) -> DieRest | None:
-        """Return the die's last rest, unless its track later continued elsewhere."""
+        """Return the die's last rest, or None if its track continued elsewhere."""
         if not self.rests:
             return None
         rest = self.rests[-1]
@@ -93,17 +95,17 @@ class DieSeen:
 
     @property
     def ended(self) -> bool:
-        """Return whether nothing more can happen to this die."""
+        """Return whether the die's part of the throw is over."""
         return self.gone or self.rest is not None
 
 
 MOVED_MM = 15.0
-"""A die seen farther than this from its resting position has moved since: most of an edge."""
+"""Distance, in mm, from its resting position at which a die has moved. It is most of an edge."""
 
 
 @dataclass(slots=True)
 class Scene:
-    """A throw's readings, grouped by what they report."""
+    """A throw's readings, grouped by the object that they concern."""
 
     table: DiceTable
     errors: SensorErrors
@@ -116,13 +118,13 @@ class Scene:
     devices: list[DeviceDown | DeviceUp | DeviceFault] = field(default_factory=list)
     implausible: list[Reading] = field(default_factory=list)
     last_seen: dict[str, int] = field(default_factory=dict)
-    """The time at which each device sent its last reading about dice or walls."""
+    """The time of the last reading about dice or walls from each device."""
     frame_ms: float = 0.0
-    """The time between frames as the tracks show it, at most MAX_SLOWER times the setting."""
+    """The time between frames according to the tracks, at most MAX_SLOWER times the setting."""
 
     @property
     def hidden_ms(self) -> float:
-        """Return the time without a track point after which a die counts as hidden."""
+        """Return the time, in ms, without a track point after which a die counts as hidden."""
         return HIDDEN_FRAMES * max(self.frame_ms, self.errors.frame_ms)
 
     def ms(self, t_us: int) -> float:
@@ -130,13 +132,15 @@ class Scene:
         return (t_us - self.start_us) / 1000.0
 
     def cameras(self) -> frozenset[str]:
-        """Return the devices that see dice: those that did so in this throw, and those known to do so."""
+        """Return the devices that report dice, in this throw or by their known kinds of reading."""
         known = {dev for dev, kinds in self.sources.items() if "die_at" in kinds or "die_rest" in kinds}
         return frozenset(known | {reading.dev for die in self.dice for reading in sightings(die)})
 
     def is_down(self, dev: str, t_us: int, *, faults: bool = False) -> bool:
-        """Return whether a device was down (or, with `faults`, faulty) at this time and has sent nothing
-        since."""
+        """Return whether a device was down at this time and has sent nothing since.
+
+        With `faults`, a faulty device also counts as down.
+        """
         down = False
         since = 0
         for event in self.devices:
@@ -148,15 +152,15 @@ class Scene:
         return down and not since < self.last_seen.get(dev, -1) <= t_us
 
     def went_down(self, dev: str) -> bool:
-        """Return whether a device was down at any time of the throw."""
+        """Return whether a device was down at some time of the throw."""
         return any(type(event) is DeviceDown and event.dev == dev for event in self.devices)
 
     def was_faulty(self, dev: str) -> bool:
-        """Return whether a device was down or faulty at any time of the throw."""
+        """Return whether a device was down or faulty at some time of the throw."""
         return any(type(event) is not DeviceUp and event.dev == dev for event in self.devices)
 
     def hears(self, wall: str, t_us: int) -> bool:
-        """Return whether a working sensor was listening at this wall at this time."""
+        """Return whether a working sensor monitored this wall at this time."""
         kind = f"wall_impact:{wall}"
         sensors = {dev for dev, kinds in self.sources.items() if kind in kinds}
         sensors.update(impact.dev for impact in self.impacts if impact.wall == wall)
@@ -182,7 +186,7 @@ def build_scene(
     *,
     learned: Mapping[str, float] = NOTHING,
 ) -> Scene:
-    """Return a throw's readings up to the moment of decision, grouped by kind and in time order."""
+    """Return a throw's readings up to the moment of decision, grouped and in time order."""
     scene = Scene(table, errors, sources, _start(readings), Loudness.from_figures(learned))
     one, two = scene.dice
     tracks = (one.track, two.track)
@@ -219,8 +223,7 @@ def build_scene(
 
 
 def _drop_far_release(scene: Scene) -> None:
-    """If two releases are too far apart for one shooter, treat the later one as the first sight of a hidden
-    die."""
+    """Treat a release too far from the other for one shooter as a die first seen in flight."""
     if not all(die.releases for die in scene.dice):
         return
     first, later = sorted(scene.dice, key=lambda die: die.releases[0].t)

@@ -1,8 +1,7 @@
-"""Whether the dice seem to occupy the same position.
+"""The test whether the dice seem to occupy the same position (C34-PT-3).
 
 Unless one die is above the other, their centres are at least an edge apart. A camera that mistakes one die
-for two, or two for one, reports them nearer than that; nothing that it reports about either die is then
-reliable (C34-PT-3).
+for two, or two for one, reports smaller distances. Its readings of both dice are then unreliable.
 """
 
 from bisect import bisect_left
@@ -13,21 +12,20 @@ from controller.rules.dice.findings import Findings
 from controller.rules.dice.scene import Scene
 
 CERTAIN = 3.0
-"""Number of standard deviations by which a distance must be below an edge for this not to be a measuring
-error."""
+"""Number of standard deviations by which a distance must be below an edge to exclude a measuring error."""
 REST_ERROR_FACTOR = 0.5
-"""The position error of a die at rest, as a fraction of the error in flight: it is averaged over many
-frames."""
+"""Position error of a die at rest, as a fraction of the error in flight. The camera averages a resting
+position over many frames."""
 ABOVE_MS = 800.0
-"""Maximum time for which one die can be above the other: to stay up for so long, it has to rise 80 cm. After
-that, both are on the felt."""
+"""Maximum time, in ms, for which one die can be above the other. To stay up for so long, a die must rise 80
+cm. After that, both dice are on the felt."""
 COARSE_STEP = 8
-"""The step between the points that are checked first, which are enough to see that the dice were apart at
-some time."""
+"""Step between the points that are checked first. They suffice to show that the dice were apart at some
+time."""
 
 
 def judge_solid(scene: Scene, found: Findings) -> None:
-    """Ask for a review if both dice were seen where there is room for only one."""
+    """Add a review if both dice were seen where there is room for only one."""
     one, two = (die.rest for die in scene.dice)
     if any(die.offs for die in scene.dice):
         return
@@ -55,7 +53,7 @@ def _overlap_at_rest(scene: Scene, one: DieRest, two: DieRest) -> bool:
 
 
 def _mean_distance_if_close(scene: Scene) -> float | None:
-    """Return the mean distance between the tracks, in mm, if it is too small for two dice; else None."""
+    """Return the mean distance, in mm, between the tracks if it is too small for two dice, or None."""
     one, two = (die.track for die in scene.dice)
     edge = scene.table.die_mm
     coarse = list(_distances(one[::COARSE_STEP], two, scene.errors.frame_ms))
@@ -72,7 +70,7 @@ def _mean_distance_if_close(scene: Scene) -> float | None:
 
 
 def _distances(one: list[DieAt], two: list[DieAt], frame_ms: float) -> list[float]:
-    """Return the distance, in mm, from each point to the other die's point of the same frame."""
+    """Return the distance, in mm, from each point to the other die's point in the same frame."""
     times = [point.t for point in two]
     near_us = 500.0 * frame_ms
     distances = []

@@ -1,8 +1,9 @@
-"""The possible stories of both dice with their costs, and which of their outcomes are ruled out.
+"""The stories of both dice with their costs, and the outcomes that are not ruled out.
 
-A story is one explanation of a throw: the source of each impact (one die, both dice, the ringing of an
-earlier impact, a landing, or a knock), whether the camera swapped the dice's names at each meeting, and
-whether each turn at a wall was a touch. Of the stories with the same outcome, only the cheapest counts.
+A story is one explanation of a throw. It states the source of each impact (one die, both dice, ringing, a
+landing, or a knock by something other than a die), whether the camera swapped the dice's names at each
+meeting, and whether each turn at a wall was a touch. Its cost measures its improbability. Of the stories with
+the same outcome, only the cheapest counts. The package `controller.rules.dice` defines the terms.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,14 +20,14 @@ from controller.rules.dice.pushes import Pair, last_seen_before, overlap, push_c
 from controller.rules.dice.scene import Scene
 
 CERTAIN_MARGIN = 2.0 * bands.MARGIN
-"""If a die's hit on an end wall is at least this certain, the die is not checked against the side rails."""
+"""Margin by which a die's hit on an end wall is so certain that the side rails need no check."""
 
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """All that may have happened at the walls.
+    """All possible courses of events at the walls.
 
-    `contacts` are each die's contacts, and `own_stories` the cheapest story of each outcome with the names
+    `contacts` are each die's contacts. `own_stories` are the cheapest stories of each outcome with the names
     that the camera reported. `stories` are the cheapest stories if names may also have been swapped at
     meetings.
     """
@@ -36,9 +37,8 @@ class Account:
     stories: dict[Touched, Story]
     own_knocked_back: Mapping[Touched, float] = field(default_factory=dict)
     knocked_back: Mapping[Touched, float] = field(default_factory=dict)
-    """Costs of outcomes in which one die knocked the other back into a wall although, in the best story,
-    both dice struck that wall. They are ruled out only by a margin that is larger by
-    `KNOCKED_BACK_MARGIN`."""
+    """Costs of outcomes in which one die knocked the other back into a wall, although both dice struck that
+    wall in the best story. `KNOCKED_BACK_MARGIN` is added to the margin by which they are ruled out."""
 
     @property
     def possible(self) -> frozenset[Touched]:
@@ -51,8 +51,7 @@ class Account:
         return self._not_ruled_out(self.own_stories, self.own_knocked_back)
 
     def certainly_hit(self, label: int) -> bool:
-        """Return whether a die's miss is ruled out by a much larger margin (`CERTAIN_MARGIN`) than
-        required."""
+        """Return whether a die's miss costs over `CERTAIN_MARGIN` more than the best story."""
         costs = [
             (touched, story.cost)
             for stories in (self.own_stories, self.stories)
@@ -74,13 +73,13 @@ class Account:
 
 
 def _margin(touched: Touched, story: Story) -> float:
-    """Return how much more than the best story a story that is not ruled out may cost."""
+    """Return the maximum cost, above the best story, of a story that is not ruled out."""
     one, two = story.made
     return bands.SEPARATE_IMPACTS_MARGIN if all(touched) and one and two and not one & two else bands.MARGIN
 
 
 def build_account(scene: Scene, paths: tuple[Path, Path], walls: Sequence[str]) -> Account:
-    """Return the costs of every story of a throw at these walls."""
+    """Return the cheapest stories of a throw at these walls."""
     contacts = _contacts(scene, paths, walls)
     own_stories, own_knocked_back = find_stories(scene, paths, contacts, walls)
     best_stories, knocked_back = dict(own_stories), list(own_knocked_back)
@@ -115,8 +114,10 @@ def build_account(scene: Scene, paths: tuple[Path, Path], walls: Sequence[str]) 
 def _weigh_knocked_back(
     scene: Scene, knocked_back: Sequence[KnockedBack], touched: Touched, best: Story
 ) -> dict[Touched, float]:
-    """Return the costs of outcomes in which a die was knocked back although, in the best story, both dice
-    struck the wall."""
+    """Return the costs of outcomes in which a die was knocked back.
+
+    There are none unless both dice struck the wall in the best story.
+    """
     if touched != (True, True):
         return {}
     struck = [[scene.impacts[i].t / 1000.0 for i in made] for made in best.made]
@@ -146,7 +147,7 @@ def _contacts(scene: Scene, paths: tuple[Path, Path], walls: Sequence[str]) -> C
 
 
 def _weigh_causes(scene: Scene, pair: Pair, contact: Contact) -> None:
-    """Adjust a contact's costs for other causes of its turn: the other die, or something not seen."""
+    """Adjust a contact's costs for other causes of its turn: the other die, or an unseen obstacle."""
     push = push_cost(scene, pair, contact.wall, contact.t)
     if contact.misfit > bands.MARGIN or overlap(scene, pair, contact.wall, contact.t):
         earlier = last_seen_before(pair[0][0], contact.t)
@@ -155,7 +156,7 @@ def _weigh_causes(scene: Scene, pair: Pair, contact: Contact) -> None:
     contact.miss, contact.landed = contact.miss - reduction, contact.landed - reduction
     contact.cause -= reduction
     if reduction or (contact.cause_certainty < 1.0 and not contact.heard):
-        # Chips need not be considered where the felt alone may have caused a silent turn.
+        # Chips need no consideration if felt alone may have caused a turn without an impact.
         return
     max_gap_mm = bands.max_contact_mm(scene.table) - bands.MIN_CONTACT_EDGES * scene.table.die_mm
     chips_cost = bands.LONE_DIE
@@ -175,11 +176,11 @@ def _is_certain(contact: Contact) -> bool:
 def _struck_twice(
     scene: Scene, own_stories: Mapping[Touched, Story], found: Sequence[Meeting]
 ) -> Iterator[tuple[Touched, Story]]:
-    """Yield the stories in which one die made both dice's impacts, because the names were swapped in between.
+    """Yield the stories in which one die made both dice's impacts and the names were swapped in between.
 
     The die came back from the wall, met the other die and was knocked into the wall again. Dice of equal mass
-    then exchange their speeds, so the tracks show two dice that passed through each other, and each touch
-    fits as well as with the camera's own names; only the meeting tells the stories apart.
+    then exchange their speeds, so the tracks show two dice that passed through each other. Each touch matches
+    as well as with the camera's names, and only the meeting distinguishes the stories.
     """
     own = own_stories[True, True]
     struck = [[scene.ms(scene.impacts[i].t) for i in made] for made in own.made]
@@ -188,7 +189,7 @@ def _struck_twice(
             if not struck[first] or not struck[last]:
                 continue
             between = max(struck[first]) < meeting.t < min(struck[last])
-            # Shorter times are left to `_add_shoved_matches`: in these, no die leaves the wall and returns.
+            # In a shorter time, no die leaves the wall and returns; `_add_shoved_matches` covers that case.
             if between and min(struck[last]) - max(struck[first]) > bands.SHOVE_MS:
                 cost = own.cost + max(meeting.swapped - meeting.kept, 0.0)
                 both, none = frozenset(own.made[0] | own.made[1]), frozenset[int]()

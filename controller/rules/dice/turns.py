@@ -1,8 +1,8 @@
-"""The turn that a die made at a wall between two points of its track, and whether a sound came from there.
+"""The turns (changes of speed) of a die at a wall, and the distance of an impact from the die.
 
-The incoming and the outgoing path are each fitted to a few points. If the dice met while these points were
-seen, a collision between two frames may have bent the path; then only the points on the wall's side of the
-collision are used.
+The incoming and the outgoing path are each fitted to a few points. If the dice met during these points, a
+collision between two frames may have bent the path. In that case only the points between the collision and
+the wall are used. The package `controller.rules.dice` defines the other terms.
 """
 
 from bisect import bisect_right
@@ -18,16 +18,16 @@ from controller.rules.dice.scene import Scene
 
 
 def turn_after(approach: Approach, k: int, earliest: float, latest: float) -> Turn:
-    """Return the turn after point k in a span of time, from whole paths or from parts up to a collision."""
+    """Return the turn after point k in a period, from whole paths or from their parts up to a collision."""
     turns = [turn_between(*paths, earliest, latest) for paths in _paths_around(approach, k)]
     return min(turns, key=partial(_misfit, approach))
 
 
 def heard_turn(approach: Approach, k: int, earliest: float, latest: float) -> Turn:
-    """Return the turn after point k that best fits a touch of the wall within the time of a sound.
+    """Return the turn after point k that best matches a touch of the wall in the period of an impact.
 
-    If the outgoing path is uncertain, its intersection with the incoming path is too: the die may have
-    followed the incoming path until it touched the wall.
+    If the outgoing path is uncertain, so is its intersection with the incoming path. The die may then have
+    followed the incoming path up to the wall.
     """
     turns: list[Turn] = []
     for before, after in _paths_around(approach, k):
@@ -48,7 +48,7 @@ def _paths_around(approach: Approach, k: int) -> Iterator[tuple[Line, Line]]:
     after = line_from(times, gaps, k + 1, approach.noise(k + 1, k + 3), hidden=hidden)
     if hidden:
         yield before, after
-        # If the die landed soon after it was seen again, only its first points show how it left the wall.
+        # If the die landed soon after it reappeared, only its first points show how it left the wall.
         yield before, line_from(times, gaps, k + 1, approach.noise(k + 1, k + 3))
         return
     if times[k + 1] - times[k] > 1.5 * approach.scene.errors.frame_ms:
@@ -69,13 +69,13 @@ def _misfit(approach: Approach, turn: Turn) -> float:
 
 
 def out_of_band(approach: Approach, turn: Turn) -> float:
-    """Return how far a turn is outside the range of a die that touches the wall, in squared errors."""
+    """Return how far a turn is outside the contact band, in squared errors."""
     out = max(turn.place - bands.max_contact_mm(approach.scene.table), 0.0) / turn.sd
     return out * out
 
 
 def _path_since_knock(approach: Approach, k: int) -> Line | None:
-    """Return the incoming path to point k from where the dice met; None if they did not meet just before."""
+    """Return the incoming path to point k from a recent collision of the dice, or None without one."""
     first = max((n for n in approach.path.knocks if k - FEW_POINTS + 1 < n <= k), default=0)
     if not first:
         return None
@@ -89,7 +89,7 @@ def _path_since_knock(approach: Approach, k: int) -> Line | None:
 
 
 def _path_until_knock(approach: Approach, k: int) -> Line | None:
-    """Return the outgoing path from point k to where the dice met; None if they did not meet just after."""
+    """Return the outgoing path from point k to an imminent collision of the dice, or None without one."""
     end = min((n for n in approach.path.knocks if k < n < k + FEW_POINTS), default=0)
     if not end:
         return None
@@ -100,12 +100,12 @@ def _path_until_knock(approach: Approach, k: int) -> Line | None:
 
 
 def _limited_by_knock(approach: Approach, path: Line, point: int, towards: int) -> Line:
-    """Return a path that has only one point on this side of a collision, with an estimate of its speed.
+    """Return a path with a single point on this side of a collision, with an estimate of its speed.
 
-    The collision happened at some time during the adjacent step. If it came at the far end of the step, the
-    die had this path's speed throughout the step. If it came halfway, this path's speed differs from the mean
-    speed of the step by as much as the speed on the other side does, but in the opposite direction. The
-    estimate is the mean of these two speeds.
+    The collision happened during the adjacent step. If it happened at the far end of the step, the die had
+    this path's speed throughout the step. If it happened halfway, this path's speed differs from the step's
+    mean speed by as much as the speed on the other side, in the opposite direction. The estimate is the mean
+    of these two speeds.
     """
     times, gaps, previous, before_previous = (
         approach.path.times,
@@ -126,8 +126,7 @@ def _limited_by_knock(approach: Approach, path: Line, point: int, towards: int) 
 
 
 def place_errors(approach: Approach, impact: WallImpact, t: float, k: int) -> float | None:
-    """Return an impact's distance from a die along the wall, in squared errors; None if it was too far
-    away."""
+    """Return an impact's squared distance from a die along the wall, in errors, or None if too large."""
     times, along = approach.path.times, approach.along
     step = times[k + 1] - times[k]
     place, error_mm = along[k], approach.noise(k, k + 1)
@@ -144,12 +143,12 @@ def place_errors(approach: Approach, impact: WallImpact, t: float, k: int) -> fl
 
 
 def place_cost(errors: float) -> float:
-    """Return the cost of an impact at this distance, in squared errors, from the die that made it."""
+    """Return the cost of an impact at this squared distance, in errors, from the die that made it."""
     return max(errors - bands.PLACE_TOLERANCE * bands.PLACE_TOLERANCE, 0.0)
 
 
 def heard_place_cost(scene: Scene, path: Path, impact: int, t: float) -> float | None:
-    """Return the cost of an impact's position if this die made it; None if it was too far away."""
+    """Return the cost of an impact's position if this die made it, or None if the die was too far away."""
     heard = scene.impacts[impact]
     k = min(max(bisect_right(path.times, t) - 1, 0), len(path.times) - 2)
     errors = place_errors(approach_to(scene, path, heard.wall), heard, t, k)

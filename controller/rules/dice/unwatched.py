@@ -1,8 +1,8 @@
-"""Whether each die was watched from release until it came to rest (C34-INV-1a, !V1-25, H-LEGAL-2).
+"""The test whether the camera watched each die from its release to its rest (C34-INV-1a, !V1-25, H-LEGAL-2).
 
-A die that was out of sight for more than a moment may have left the table and come back, or been turned. This
-is independent of the walls: a wall hit that was not seen may be forgiven (CV1-SHOOT-4), but a die that was
-not watched never is.
+A die that was out of sight for longer than a moment may have left the table and come back, or may have been
+turned by hand. A rule set may forgive a wall hit that was not seen (CV1-SHOOT-4), but none forgives a die
+that was not watched.
 """
 
 from collections.abc import Iterator
@@ -16,8 +16,8 @@ from controller.rules.dice.findings import Findings
 from controller.rules.dice.scene import MOVED_MM, DieSeen, Scene
 
 STOPPED_MM_PER_S = 500.0
-"""If a die's last speed was below this and it now lies where it was last seen, it had already stopped there,
-and only the report of its rest was missing."""
+"""Speed, in mm/s, below which a die had already stopped if it now lies where it was last seen. Only the
+report of its rest was missing."""
 LAST_POINTS = 5
 """Number of points over which a die's speed is reliable despite the noise."""
 
@@ -28,12 +28,11 @@ class _Unwatched(NamedTuple):
     duration_us: int
     before: Sighting
     after: Sighting | None
-    """None if the throw was over before the die was seen again."""
+    """The first sighting after the gap; None if the throw ended first."""
 
 
 def judge_unwatched(scene: Scene, rules: ThrowRules, found: Findings, *, decided_at_us: int) -> None:
-    """Ask for a review of a die that was not watched for some time; if it lies as before, only add a
-    notice."""
+    """Add a review for each die that was not watched for some time, or only a notice if it lies as before."""
     limit_us = rules.unwatched_ms * 1000.0
     rule = found.causes.get("off_table")
     for die in scene.dice:
@@ -54,7 +53,7 @@ def judge_unwatched(scene: Scene, rules: ThrowRules, found: Findings, *, decided
 
 
 def _gaps(scene: Scene, die: DieSeen, limit_us: float, decided_at_us: int) -> Iterator[_Unwatched]:
-    """Yield the periods, longer than the limit, in which a die was not watched."""
+    """Yield the periods, longer than `limit_us`, in which a die was not watched."""
     seen: list[Sighting] = [*die.releases, *die.seen_in_flight, *die.track, *die.rests]
     seen.sort(key=attrgetter("t"))
     for before, after in pairwise(seen):
@@ -87,7 +86,7 @@ def _had_stopped(die: DieSeen, last: Sighting) -> bool:
 
 
 def _blind_since(scene: Scene, die: DieSeen, last: Sighting, until_us: int) -> int | None:
-    """Return when a die that lay still was lost or its camera went down; None if neither was reported."""
+    """Return when a resting die was lost or its camera went down, or None if neither was reported."""
     lost_times = [lost.t for lost in die.losts]
     down_times = [event.t for event in scene.devices if type(event) is DeviceDown and event.dev == last.dev]
     return min((t for t in (*lost_times, *down_times) if last.t <= t < until_us), default=None)

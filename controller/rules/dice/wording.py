@@ -1,5 +1,7 @@
-"""The judge's wording: one line for people at the table, and a throw's stories (its possible explanations)
-for `explain`."""
+"""The judge's texts: the line for people at the table, and a throw's stories for `explain`.
+
+A story is one explanation of a throw (`stories`).
+"""
 
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
@@ -12,7 +14,7 @@ from controller.rules.dice.stories import Account
 
 
 def wall_words(rules: ThrowRules) -> str:
-    """Return what the rule set requires of the dice, in words."""
+    """Return the rule set's requirement for the dice as a clause."""
     if rules.wall == "any":
         return "both must hit a wall"
     if rules.wall == "far" or rules.far_wall_required:
@@ -21,12 +23,12 @@ def wall_words(rules: ThrowRules) -> str:
 
 
 def no_roll_line(reasons: Sequence[Reason]) -> str:
-    """Return the line that says why the throw is a No Roll."""
+    """Return the line that states why the throw is a No Roll."""
     return f"No Roll: {_causes(reasons)}"
 
 
 def review_line(reasons: Sequence[Reason]) -> str:
-    """Return the line that says what a person must decide."""
+    """Return the line that states what a person must decide."""
     return f"Review: {_causes(reasons)}"
 
 
@@ -48,7 +50,7 @@ def _walls(walls: Sequence[str]) -> str:
 
 
 class RankedStory(NamedTuple):
-    """A story in words, and how far its cost exceeds the best story's, in squared standard deviations."""
+    """A story as text, and how much more it costs than the best story, in squared standard deviations."""
 
     words: str
     worse: float
