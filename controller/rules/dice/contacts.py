@@ -301,10 +301,7 @@ def _weigh_turn(approach: Approach, turn: Turn, k: int, heard: _NearImpact) -> C
 
 
 def _unseen_turn_cost(scene: Scene, impact: int, turn: Turn) -> float:
-    """Return the cost of an impact at a turn within the track's noise.
-
-    A soft impact needs no larger turn.
-    """
+    """Return the cost of an impact at a turn within the track's noise; a soft impact needs no larger turn."""
     wall, peak = scene.impacts[impact].wall, scene.impacts[impact].peak
     heard = Heard(wall, peak, turn.change, turn.change_sd)
     cost = scene.loudness.quiet_turn_cost(heard, scene.errors.hit_counts_per_m_s)
@@ -415,7 +412,6 @@ def _silent_turn(approach: Approach, turn: Turn, k: int) -> Contact:
 
 
 def _unheard_cost(approach: Approach, turn: Turn) -> float:
-    """Return the cost of a touch that caused this turn and that no sensor detected."""
     if not approach.scene.hears(approach.wall, approach.scene.start_us + int(turn.t * 1000.0)):
         return bands.UNHEARD
     cost = approach.scene.loudness.unheard_cost(
@@ -425,7 +421,6 @@ def _unheard_cost(approach: Approach, turn: Turn) -> float:
 
 
 def _silence(approach: Approach, t: float) -> tuple[str, str]:
-    """Return the review code and the reason for a touch that was not detected."""
     if approach.scene.hears(approach.wall, approach.scene.start_us + int(t * 1000.0)):
         return "wall_unclear", "no matching impact was heard"
     return "missing_reading", "no working sensor was listening there"
@@ -502,7 +497,6 @@ def _fell_back(approach: Approach, span: Span) -> Contact | None:
 
 
 def _hidden_contact(approach: Approach, k: int) -> Contact:
-    """Return an open contact for a die that was hidden where it may have reached the wall."""
     times = approach.path.times
     hidden = times[k + 1] - times[k]
     seen = f"die {approach.path.die.number} was hidden for {hidden:.0f} ms near the {approach.wall} wall"
@@ -558,7 +552,6 @@ def _no_touch(approach: Approach, m: int) -> Contact:
 
 
 def _unseen_start_contact(approach: Approach) -> Contact | None:
-    """Return an open contact for a die whose release was not seen."""
     if approach.path.die.releases:
         return None
     seen = f"the path of die {approach.path.die.number} before it was first seen is unknown"

@@ -199,7 +199,6 @@ def _reversed(
 
 
 def _costs(scene: Scene, one: _Step, two: _Step, error: float) -> tuple[float, float]:
-    """Return the costs of names kept and swapped in a step."""
     kept = _jump(one, one, error) + _jump(two, two, error)
     swapped = _jump(one, two, error) + _jump(two, one, error)
     if not one.hidden and not two.hidden and not _at_wall(scene, one, two):

@@ -57,7 +57,7 @@ class DieSeen:
     losts: list[DieLost] = field(default_factory=list)
     contacts: list[DieContact] = field(default_factory=list)
     seen_in_flight: list[DieReleased] = field(default_factory=list)
-    """Releases reported far from the hand. The camera first saw the die there, already in flight."""
+    """Releases reported away from the hand. The camera first saw the die there, already in flight."""
 
     @property
     def seen(self) -> bool:
@@ -132,7 +132,7 @@ class Scene:
         return (t_us - self.start_us) / 1000.0
 
     def cameras(self) -> frozenset[str]:
-        """Return the devices that report dice, in this throw or by their known kinds of reading."""
+        """Return the devices that reported dice in this throw, or that report dice according to `sources`."""
         known = {dev for dev, kinds in self.sources.items() if "die_at" in kinds or "die_rest" in kinds}
         return frozenset(known | {reading.dev for die in self.dice for reading in sightings(die)})
 

@@ -51,7 +51,8 @@ class Account:
         return self._not_ruled_out(self.own_stories, self.own_knocked_back)
 
     def certainly_hit(self, label: int) -> bool:
-        """Return whether a die's miss costs over `CERTAIN_MARGIN` more than the best story."""
+        """Return whether every story of this die's miss costs over `CERTAIN_MARGIN` more than the best
+        story."""
         costs = [
             (touched, story.cost)
             for stories in (self.own_stories, self.stories)
