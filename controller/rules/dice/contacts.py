@@ -79,7 +79,7 @@ class Contact:
     """Amount added to the cost of a knock, by the number of the impact. It depends on the impact's distance
     from the die."""
     misfit: float = inf
-    """How badly the turn and the impact at it fit a touch, in squared errors; infinite without an impact."""
+    """Misfit of the turn and its impact to a touch, in squared errors; infinite without an impact."""
     code: str = ""
     seen: str = ""
     cause_certainty: float = 0.0
@@ -309,7 +309,8 @@ def _unseen_turn_cost(scene: Scene, impact: int, turn: Turn) -> float:
 
 
 def _merge(first: Contact, later: Contact) -> None:
-    """Merge two contacts into one turn with several possible impacts, such as a hit and its ringing."""
+    """Merge the later contact into the first, as one turn with several possible impacts (a hit and its
+    ringing)."""
     heard = {**later.heard, **first.heard}
     first.placed = {**later.placed, **first.placed}
     if later.misfit < first.misfit:
@@ -325,12 +326,13 @@ def _merge(first: Contact, later: Contact) -> None:
 
 
 def _room_errors(approach: Approach, turn: Turn) -> float:
-    """Return how much nearer to the wall the die turned than a die that only lands can come, in errors."""
+    """Return the distance, in errors, by which the die turned nearer to the wall than a landing die can
+    come."""
     return max(bands.MISS_EDGES * approach.scene.table.die_mm - turn.place, 0.0) / turn.sd
 
 
 def _band_errors(approach: Approach, turn: Turn) -> tuple[float, float]:
-    """Return how far a turn is outside the contact band, and how far inside it, in squared errors.
+    """Return the distances of a turn outside and inside the contact band's limit, in squared errors.
 
     The band has no inner limit. Rubber pads give way, and `_seen_beyond` reports a die seen far behind the
     wall's base.

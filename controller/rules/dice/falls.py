@@ -73,7 +73,7 @@ def _turned_in_corner(scene: Scene, path: Path, impact: int, t: float) -> bool:
 
 
 def _gap_mm(scene: Scene, path: Path, impact: int, t: float) -> float:
-    """Return a die's smaller distance, in mm, from an impact's wall at the points before and after a time."""
+    """Return a die's distance, in mm, from an impact's wall: the smaller one of the points around a time."""
     gaps = approach_to(scene, path, scene.impacts[impact].wall).gaps
     k = bisect_right(path.times, t)
     return min(gaps[max(k - 1, 0) : k + 1])
@@ -156,7 +156,7 @@ def _noise_mm(scene: Scene, places: Sequence[float]) -> float:
 
 
 def _misses(times: Sequence[float], places: Sequence[float], noise: float) -> tuple[float, float]:
-    """Return how far points deviate from a straight line, and how far they bend, both in squared errors."""
+    """Return the deviation of points from a straight line, and their curvature, both in squared errors."""
     n = len(times)
     middle, mean = sum(times) / n, sum(places) / n
     offsets = [t - middle for t in times]

@@ -19,7 +19,7 @@ from controller.rules.dice.scene import Scene
 from controller.rules.dice.turns import heard_place_cost
 
 Touched = tuple[bool, bool]
-"""The outcome of a story: whether die 1 and die 2, named as they are at rest, touched a required wall."""
+"""The outcome of a story: whether die 1 and die 2 (named as at rest) touched a required wall."""
 Contacts = tuple[list[Contact], list[Contact]]
 
 MAX_IMPACTS = 6
@@ -135,7 +135,7 @@ class _Match(NamedTuple):
     struck: tuple[int, ...] = ()
     """The contacts of the other die that the same collision may have turned."""
     loudness: float = 0.0
-    """How much more the impact's loudness costs as a hit with the contact's turn than as a knock."""
+    """Cost of the impact's loudness as a hit with the contact's turn, less its cost as a knock."""
     only: bool = False
     """Whether the die can have made this impact only by being knocked back."""
 
@@ -260,7 +260,7 @@ def _loudness_cost(
 
 
 def _hit_cost(scene: Scene, turned: Contact, impact: int) -> float:
-    """Return how much more an impact's loudness costs as a hit with a turn than as a knock.
+    """Return the cost of an impact's loudness as a hit with a turn, less its cost as a knock.
 
     The result is 0 for a turn within the noise of the track.
     """

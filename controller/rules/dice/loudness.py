@@ -109,7 +109,7 @@ class Loudness:
         return self.counts_per_m_s.get(wall, max(self.counts_per_m_s.values(), default=setting))
 
     def hit_cost(self, heard: Heard, setting: float, loudest: float = 0.0) -> float:
-        """Return how much more an impact's loudness costs as a hit with this turn than as a knock.
+        """Return the cost of an impact's loudness as a hit with this turn, less its cost as a knock.
 
         The result is negative if the loudness is typical of such a hit, because few knocks have the same
         loudness. `loudest` is the highest peak of this throw at the wall. For a wall without proven hits, the

@@ -356,7 +356,7 @@ def _from_line(p: tuple[float, float], a: tuple[float, float], b: tuple[float, f
 
 
 def swap_names_after(paths: tuple[Path, Path], t: float) -> tuple[Path, Path]:
-    """Return the paths with their tails swapped from a time on, each with the die of its tail."""
+    """Return the paths with their tails swapped from a time on; each path belongs to the die of its tail."""
     (one, i), (two, j) = ((path, bisect_left(path.times, t)) for path in paths)
     knocked = _has_turned(one, i) and _has_turned(two, j)
     return _splice(two, j, one, i, knocked=knocked), _splice(one, i, two, j, knocked=knocked)

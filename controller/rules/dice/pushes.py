@@ -39,7 +39,7 @@ Pair = tuple[Seen, Seen]
 
 
 class Place(NamedTuple):
-    """A die's position at a moment: its distance from a wall and its position along it, in mm."""
+    """A die's distance from a wall and its position along the wall, in mm."""
 
     gap_mm: float
     along_mm: float

@@ -122,7 +122,7 @@ def _judge_unseen(scene: Scene, rules: ThrowRules, found: Findings) -> None:
 
 
 def _flew_before(scene: Scene, die: DieSeen) -> str | None:
-    """Return why a release is in doubt if the camera saw the die in flight earlier, or None."""
+    """Return the reason to doubt a release if the camera saw the die in flight earlier, or None."""
     ahead = scene.ms(die.releases[0].t) - scene.ms(die.track[0].t) if die.track else 0.0
     if ahead <= SAME_RELEASE_MS or not die.came_in_flight:
         return None
@@ -130,7 +130,7 @@ def _flew_before(scene: Scene, die: DieSeen) -> str | None:
 
 
 def _flew_unseen(scene: Scene, rules: ThrowRules) -> str | None:
-    """Return why the releases are in doubt if neither die made one of the impacts, or None."""
+    """Return the reason to doubt the releases if neither die made one of the impacts, or None."""
     unexplained = _unexplained_impacts(scene, scene.dice, WALLS[rules.wall])
     if not unexplained:
         return None

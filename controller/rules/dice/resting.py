@@ -1,4 +1,4 @@
-"""The judgement of what the dice touched, where and how they lie, and which face is up.
+"""The judgement of the dice at rest: their position, their faces, and the objects that they touched.
 
 Rules: C34-INV-1 to 3, C34-PT-1 and 2, !34-12, H-LEGAL-2 and 3, !H-14.
 """
@@ -94,7 +94,7 @@ def _judge_place(scene: Scene, die: DieSeen, rules: ThrowRules, found: Findings)
 
 
 def _judge_craps_table(scene: Scene, rest: DieRest, surface: str, die: int, found: Findings) -> None:
-    """Judge what a craps die lies on (C34-INV-2iii, C34-INV-2iv, C34-INV-3)."""
+    """Judge the surface on which a die lies at craps (C34-INV-2iii, C34-INV-2iv, C34-INV-3)."""
     code = CRAPS_SURFACES.get(surface)
     if code is not None:
         where = "in the cup" if surface == "cup" else f"on the {surface}"
@@ -106,7 +106,7 @@ def _judge_craps_table(scene: Scene, rest: DieRest, surface: str, die: int, foun
 
 
 def _judge_card_table(surface: str, die: int, rules: ThrowRules, found: Findings) -> None:
-    """Judge what a High Roller die lies on (H-LEGAL-2, H-LEGAL-3, !H-14)."""
+    """Judge the surface on which a High Roller die lies (H-LEGAL-2, H-LEGAL-3, !H-14)."""
     if surface in CARD_SURFACES or surface == "die":
         return
     if surface == "chips":
@@ -262,15 +262,15 @@ def _distance_mm(one: DieRest | None, two: DieRest | None) -> float | None:
     return sqrt(dx * dx + dy * dy)
 
 
-# --- what the dice touched ---
+# --- objects that the dice touched ---
 
 HARMLESS = frozenset({"felt", "card", "cards", "die", "dice", "wall", "left", "right", "front", "back"})
-"""What a die may always touch: the playing surface, the other die, cards, and the walls."""
+"""Objects that a die may always touch: the playing surface, the other die, cards, and the walls."""
 CHIPS = frozenset({"chip", "chips"})
 
 
 def judge_contacts(scene: Scene, rules: ThrowRules, found: Findings) -> None:
-    """Judge what each die touched, and report each object once."""
+    """Judge the objects that each die touched, and report each object once."""
     for die in scene.dice:
         reported: set[str] = set()
         for contact in die.contacts:

@@ -64,12 +64,12 @@ def _slowed(after: Line, before: Line) -> Line:
 
 
 def _misfit(approach: Approach, turn: Turn) -> float:
-    """Return how badly a turn's paths fit each other and a touch of the wall, in squared errors."""
+    """Return the misfit of a turn's paths to each other and to a touch of the wall, in squared errors."""
     return turn.misfit + out_of_band(approach, turn)
 
 
 def out_of_band(approach: Approach, turn: Turn) -> float:
-    """Return how far a turn is outside the contact band, in squared errors."""
+    """Return the distance of a turn from the contact band, in squared errors."""
     out = max(turn.place - bands.max_contact_mm(approach.scene.table), 0.0) / turn.sd
     return out * out
 

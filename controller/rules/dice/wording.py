@@ -23,12 +23,12 @@ def wall_words(rules: ThrowRules) -> str:
 
 
 def no_roll_line(reasons: Sequence[Reason]) -> str:
-    """Return the line that states why the throw is a No Roll."""
+    """Return the line with the causes of a No Roll."""
     return f"No Roll: {_causes(reasons)}"
 
 
 def review_line(reasons: Sequence[Reason]) -> str:
-    """Return the line that states what a person must decide."""
+    """Return the line with the causes of a review."""
     return f"Review: {_causes(reasons)}"
 
 
