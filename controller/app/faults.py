@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from controller.journal.faults import DESCRIPTIONS, JournalFault
 from controller.journal.faults import FAULTS as JOURNAL_FAULTS
+from controller.model.printable import printable
 from controller.publish.faults import FAULTS as PUBLISH_FAULTS
 
 
@@ -307,11 +308,12 @@ class ActiveFaults:
         self._lock = Lock()
 
     def report(self, fault: Fault, duty: str = "") -> None:
-        """Add a fault.
+        """Add a fault, with its place and text in printable form, since they may contain foreign text.
 
         If its code is already active for this duty, no change is reported. The text of the active fault is
         then updated, if `where` is the same.
         """
+        fault = fault._replace(where=printable(fault.where), found=printable(fault.found))
         with self._lock:
             active = self._active.get((fault.code, duty))
             if active is not None:

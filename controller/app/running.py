@@ -45,6 +45,7 @@ from controller.journal.reading import Reader
 from controller.journal.verify import Progress, Verified
 from controller.journal.writer import Ticket
 from controller.machines.setup import Setup
+from controller.model.printable import printable
 from controller.model.readings import Input
 from controller.model.tables import TableSettings
 from controller.publish.events import LateWagersQuery, PlayQuery
@@ -427,6 +428,7 @@ class RunningTable:
 
         The wager's row is queued for the journal before the staff's consoles receive the description.
         """
+        query = msgspec.structs.replace(query, says=printable(query.says))
         lodged = {"wager": query.wager, "says": query.says}
         fields = {"input": "late_wager", **lodged, "digest": query.digest, "nonce": query.nonce}
         if not self._publishing.lodge_late_wager(query, lambda: self.core.note("settlement.said", fields)):

@@ -9,6 +9,7 @@ from typing import Literal
 
 from controller.app.clock import system_wall
 from controller.app.faults import ActiveFaults, Fault
+from controller.model.printable import printable
 
 Level = Literal["<2>", "<3>", "<4>", "<5>", "<6>"]
 CRITICAL: Level = "<2>"
@@ -30,7 +31,7 @@ def last_logged() -> tuple[tuple[int, str], ...]:
 def log(level: Level, text: object) -> None:
     """Write one line to the log, without the level if stderr is a terminal."""
     mark = "" if sys.stderr.isatty() else level
-    line = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in str(text))
+    line = printable(str(text))
     _last_lines.append((system_wall().us, line))
     sys.stderr.write(f"{mark}{line}\n")
     sys.stderr.flush()

@@ -14,9 +14,10 @@ import msgspec
 from controller.app.device_types import Kinds
 from controller.cli.guide import Guide, TestLink, add_guide
 from controller.cli.link import OutOfReachError, RefusedError, add_json, add_socket, report_out_of_reach
-from controller.cli.shell import BAD_INPUT, FAILED, OK, inaccessible_message, printable, say, whole_number
+from controller.cli.shell import BAD_INPUT, FAILED, OK, inaccessible_message, say, whole_number
 from controller.model.geometry import DiceTable
 from controller.model.homography import CalibratedSettings, Homography, Point, fit_rows
+from controller.model.printable import printable
 from controller.model.readings import AnyReading, Wall
 from controller.model.rulesets import SensorErrors
 from controller.model.tables import DeclaredDevice, KeyPath, TableSettings

@@ -28,11 +28,11 @@ from controller.cli.shell import (
     FAILED,
     OK,
     OUT_OF_REACH,
-    printable,
     real_number,
     say,
     whole_number,
 )
+from controller.model.printable import printable
 from controller.model.readings import DeviceDown, DeviceUp, DieLost, DieRest, Reading
 from controller.replay.log import Header, LogWriter
 from drivers.vision.arrays import Array

@@ -16,7 +16,7 @@ from controller.cli.link import (
     ask,
     report_out_of_reach,
 )
-from controller.cli.shell import FAILED, OK, caller, printable, say, whole_number
+from controller.cli.shell import FAILED, OK, caller, say, whole_number
 from controller.cli.words import counted
 from controller.evidence.pictures import (
     FOLDER,
@@ -30,6 +30,7 @@ from controller.evidence.pictures import (
     StoredFile,
     WallTime,
 )
+from controller.model.printable import printable
 from drivers.vision.rig import EvidenceSettings
 
 EXAMPLES = (

@@ -23,11 +23,11 @@ from controller.cli.shell import (
     OK,
     atomic_file,
     caller,
-    printable,
     say,
     unwritable_message,
 )
 from controller.cli.words import counted
+from controller.model.printable import printable
 from controller.settings.mistakes import SettingsError
 from controller.settings.places import config_file
 from controller.technician import bundle, machine_checks, table_checks

@@ -25,10 +25,11 @@ from controller.cli.attempts import (
 )
 from controller.cli.link import OutOfReachError, RefusedError, report_out_of_reach
 from controller.cli.screen import Screen, Style
-from controller.cli.shell import BAD_INPUT, FAILED, OK, atomic_file, printable, say, unwritable_message
+from controller.cli.shell import BAD_INPUT, FAILED, OK, atomic_file, say, unwritable_message
 from controller.cli.words import describe, effect_lines
 from controller.evidence.pictures import Folder
 from controller.machines.setup import SetupError
+from controller.model.printable import printable
 from controller.model.rulesets import DealRules, RuleSet, SpinRules, ThrowRules
 from controller.model.verdicts import Reason, Ruling
 from controller.replay.source import LogError

@@ -24,7 +24,6 @@ from controller.cli.shell import (
     OK,
     Command,
     add_subcommand,
-    printable,
     say,
     whole_number,
 )
@@ -40,6 +39,7 @@ from controller.journal.reading import Reader
 from controller.journal.recall import Recalled, recall
 from controller.journal.verify import Keyring
 from controller.model.outcomes import OUTCOME_TYPES
+from controller.model.printable import printable
 from controller.publish.identity import check_acknowledgements
 
 _JOURNAL_EXAMPLES = (

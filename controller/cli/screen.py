@@ -6,7 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from textwrap import wrap
 from typing import Literal, NamedTuple, TextIO
 
-from controller.cli.shell import UNLIMITED, printable
+from controller.cli.shell import UNLIMITED
+from controller.model.printable import printable
 
 Style = Literal["plain", "bold", "dim", "red", "green", "yellow"]
 

@@ -20,6 +20,8 @@ from textwrap import wrap
 from types import FrameType
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
+from controller.model.printable import printable
+
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
 
@@ -90,11 +92,6 @@ def say(text: object) -> None:
         message = f"tablectl: {printable(line)}"
         parts = wrap(message, columns, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
         print("\n".join(parts or [message]), file=sys.stderr)
-
-
-def printable(text: str) -> str:
-    """Escape all characters that could control the terminal, because names in a log are not trusted."""
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 def caller() -> str:

@@ -19,7 +19,6 @@ from controller.cli.shell import (
     OK,
     Command,
     atomic_file,
-    printable,
     say,
     unwritable_message,
     whole_number,
@@ -36,6 +35,7 @@ from controller.journal.shifts import (
     find_shift_starts,
     summarize,
 )
+from controller.model.printable import printable
 
 EXAMPLES = (
     "tablectl shift",

@@ -13,6 +13,7 @@ from pathlib import Path
 from controller.app.peers import group_id
 from controller.cli.shell import BAD_INPUT, FAILED, OK, OUT_OF_REACH, Command, say
 from controller.console.link import Link, LinkError
+from controller.model.printable import printable
 from controller.people.register import (
     FOLDER,
     PUBLIC_FILE,
@@ -99,7 +100,7 @@ def _now_us() -> int:
 
 
 def _print(words: str) -> None:
-    print(words, flush=True)
+    print(printable(words), flush=True)
 
 
 async def _until_stopped(service: Service, socket: Path, group: int | None, public: Path) -> None:

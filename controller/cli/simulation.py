@@ -18,10 +18,11 @@ import msgspec
 
 from controller.cli.practice import Practice
 from controller.cli.screen import Screen
-from controller.cli.shell import OK, on_stop, own_name, printable, say
+from controller.cli.shell import OK, on_stop, own_name, say
 from controller.cli.words import wall_clock
 from controller.model.geometry import DiceTable
 from controller.model.homography import Pair
+from controller.model.printable import printable
 from controller.model.tables import TableSettings
 from controller.people.register import PUBLIC_FILE
 from controller.settings.places import config_file, is_path

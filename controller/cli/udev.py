@@ -8,7 +8,8 @@ from typing import NamedTuple
 
 import msgspec
 
-from controller.cli.shell import FAILED, OK, printable, say
+from controller.cli.shell import FAILED, OK, say
+from controller.model.printable import printable
 
 EXAMPLES = (
     "tablectl udev                            # show the rules, and choose a device's name for each port",

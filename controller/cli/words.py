@@ -6,7 +6,6 @@ from functools import singledispatch
 
 import msgspec
 
-from controller.cli.shell import printable
 from controller.model.effects import Effect, Judged, Lamp, Late, Proposed
 from controller.model.outcomes import (
     Bets,
@@ -37,6 +36,7 @@ from controller.model.outcomes import (
     SpinReview,
     TableEvent,
 )
+from controller.model.printable import printable
 from controller.model.readings import Reading, kind_of
 from controller.model.verdicts import Notice, Reason
 

@@ -17,6 +17,7 @@ import msgspec
 from controller.journal.chain import Row
 from controller.journal.contents import Ack
 from controller.journal.keys import PublicKey
+from controller.model.printable import excerpt
 from controller.publish.events import (
     Acknowledgement,
     Answer,
@@ -206,7 +207,9 @@ class DuplicateClientDetector:
         with suppress(Unreadable):
             status = read_status(payload)
             if status.state == "online" and not self._is_of_previous_run(status, now_us):
-                found = f"a status from another client: session {status.session}, {status.headline!r}"
+                found = (
+                    f"a status from another client: session {status.session}, `{excerpt(status.headline)}`"
+                )
                 self.report(found, now_us)
 
     def _is_of_previous_run(self, status: TableStatus, now_us: int) -> bool:

@@ -16,6 +16,7 @@ from typing import Literal
 import msgspec
 
 from controller.journal.contents import AckProof
+from controller.model.printable import excerpt
 from controller.model.tables import LOCAL_HOSTS, MqttSettings
 from controller.publish.betting import OpenStatement, statement_bytes
 from controller.publish.events import (
@@ -448,12 +449,16 @@ class MqttSink:
             self._alarm.clear("answer_unsigned")
             self._post(self._proven(payload, answer))
         elif found == "unsigned":
-            found_text = f"{type(answer).__name__} from {answer.by}; no engine has reported its key yet"
+            found_text = (
+                f"{type(answer).__name__} from {excerpt(answer.by)}; no engine has reported its key yet"
+            )
             self._alarm.report(PublishFault("answer_unsigned", self._topics.answer, found_text))
         else:
             self._forged += 1
             self._forged_us = self._now_us()
-            found_text = f"{type(answer).__name__} with the sender {answer.by}, {self._forged} so far"
+            found_text = (
+                f"{type(answer).__name__} with the sender {excerpt(answer.by)}, {self._forged} so far"
+            )
             self._alarm.report(PublishFault("answer_forged", self._topics.answer, found_text))
 
     def _proven(self, payload: bytes, answer: Answer) -> Report:

@@ -14,6 +14,7 @@ from controller.journal.contents import AckProof
 from controller.journal.faults import JournalFault
 from controller.journal.reading import Outbox, check_contents, find_row_number, outcome_at
 from controller.model.outcomes import Awaited
+from controller.model.printable import excerpt
 from controller.model.tables import PublishSettings
 from controller.publish.events import (
     Acknowledgement,
@@ -344,7 +345,7 @@ class Pump:
         return self._last_seq + 1 if oldest is None or oldest.seq is None else oldest.seq
 
     def _difference(self, reported: ProgressReport) -> PublishFault | None:
-        seq, where = reported.sequence, f"settlement engine {reported.by}"
+        seq, where = reported.sequence, f"settlement engine {excerpt(reported.by)}"
         if seq > self._last_seq:
             found = f"outcome {seq} is settled, but the journal's newest is {self._last_seq}"
             return PublishFault("settlement_ahead", where, found)

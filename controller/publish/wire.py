@@ -17,6 +17,7 @@ from typing import Annotated, NamedTuple, Protocol, TypeVar
 import msgspec
 from msgspec import Meta
 
+from controller.model.printable import excerpt
 from controller.model.tables import TABLE_NAME
 
 T = TypeVar("T")
@@ -24,6 +25,10 @@ MAX_STATUS_BYTES = 32_768
 """Maximum size of a status in bytes. A typical status has a few hundred."""
 MAX_EVENT_BYTES = 1_048_576
 """Maximum size of an event in bytes. An outcome with many reasons and notices has a few thousand."""
+
+
+_MAX_REASON = 200
+"""Maximum number of characters of the reason why a message is unreadable, which may quote the message."""
 
 
 class Unreadable(msgspec.DecodeError):
@@ -37,7 +42,7 @@ def bounded(decode: Callable[[bytes], T], payload: bytes, max_bytes: int) -> T:
     try:
         return decode(payload)
     except (msgspec.MsgspecError, ValueError, RecursionError) as error:
-        raise Unreadable(str(error)) from error
+        raise Unreadable(excerpt(str(error), _MAX_REASON)) from error
 
 
 EVENT = b"table-event\0"

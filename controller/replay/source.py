@@ -17,6 +17,7 @@ from typing import BinaryIO, NamedTuple, get_args
 import msgspec
 
 from controller.model.conversion import nests_too_deep
+from controller.model.printable import printable as escaped
 from controller.model.readings import AnyReading, Reading
 from controller.model.tables import KeyPath
 from controller.settings.document import SECTION, describe, shapes_at
@@ -293,8 +294,8 @@ def byte_order_mark(line: bytes) -> str | None:
 def printable(value: bytes) -> str:
     """Return the start of `value` in printable form, for a message."""
     text = value[: _MAX_SHOWN + 1].strip().decode("ascii", "backslashreplace")
-    printable = "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
-    return printable if len(printable) <= _MAX_SHOWN else printable[:_MAX_SHOWN] + "..."
+    shown = escaped(text)
+    return shown if len(shown) <= _MAX_SHOWN else shown[:_MAX_SHOWN] + "..."
 
 
 def _read_kind(fields: dict[str, msgspec.Raw]) -> str:

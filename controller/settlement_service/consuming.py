@@ -8,6 +8,7 @@ from contextlib import suppress
 from threading import Event as Signal
 from typing import NamedTuple
 
+from controller.model.printable import excerpt
 from controller.model.tables import MqttSettings
 from controller.publish.events import (
     LateWagersQuery,
@@ -68,6 +69,9 @@ _TABLE_TOO_OLD = NoStatement(
     "the table's controller is too old to state that bets are open; nothing was accepted; update the"
     " controller",
 )
+
+_MAX_LINE = 500
+"""Maximum number of characters of a log line."""
 
 
 class _LastResend(NamedTuple):
@@ -436,6 +440,7 @@ class BrokerClient:
         self._statuses.clear()
 
     def _log_once(self, text: str) -> None:
-        if text not in self._logged and len(self._logged) < 1000:
-            self._logged.add(text)
-            self._say(text)
+        line = excerpt(text, _MAX_LINE)  # It may quote a message or a topic.
+        if line not in self._logged and len(self._logged) < 1000:
+            self._logged.add(line)
+            self._say(line)

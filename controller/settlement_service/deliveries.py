@@ -5,6 +5,7 @@ from typing import Literal, NamedTuple
 
 from controller.journal.keys import PublicKey
 from controller.model.outcomes import Outcome, data_of
+from controller.model.printable import excerpt
 from controller.publish import events
 from controller.publish.events import Event, read_event, signed_by
 
@@ -37,17 +38,19 @@ def read(payload: bytes) -> Delivery:
 def verified_outcome(delivery: Delivery, key: PublicKey) -> Outcome | str:
     """Verify an event; return its outcome, or a description of the fault, such as another key's signature."""
     event = delivery.event
+    id_, table = excerpt(event.id), excerpt(event.table)
     if not signed_by(delivery.payload, key):
-        return f"outcome {event.id} is not signed by the key that table {event.table} was enrolled with"
+        return f"outcome {id_} is not signed by the key that table {table} was enrolled with"
     parts = event.id.split("/")
     if parts[0] != event.table or parts[-1] != str(event.seq):
-        return f"the id {event.id} does not belong to outcome {event.seq} of table {event.table}"
+        return f"the id {id_} does not belong to outcome {event.seq} of table {table}"
     try:
         data, t = data_of(event.type, event.data), int(event.tabletime)
     except (ValueError, KeyError, RecursionError) as error:
-        return f"outcome {event.id} of type {event.type} can't be read ({error}); update settlement"
+        type_, why = excerpt(event.type), excerpt(str(error))
+        return f"outcome {id_} of type {type_} can't be read ({why}); update settlement"
     if abs(t) > MAX_T_US:
-        return f"outcome {event.id}: found the time {t} us, expected {-MAX_T_US} to {MAX_T_US} us"
+        return f"outcome {id_}: found the time {t} us, expected {-MAX_T_US} to {MAX_T_US} us"
     return Outcome(type=event.type, t=t, id=event.id, seq=event.seq, data=data)
 
 

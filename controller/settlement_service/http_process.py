@@ -23,6 +23,7 @@ from fastapi.responses import JSONResponse
 from fastapi.security import HTTPBearer
 from starlette.exceptions import HTTPException as StarletteHTTPException
 
+from controller.model.printable import printable
 from controller.serving.connections import Server
 from controller.settlement_service.channel import (
     BEAT,
@@ -264,7 +265,8 @@ class LimitedLog(logging.Handler):
             self._omitted += 1
             return
         self._lines += 1
-        text = self.format(record)
+        # A traceback has several lines; only their ends may be control characters.
+        text = "\n".join(map(printable, self.format(record).split("\n")))
         self._write(f"{text if len(text) <= MAX_CHARACTERS else text[:MAX_CHARACTERS] + '...'}\n")
 
 

@@ -18,6 +18,7 @@ from threading import Event, Lock, Thread
 
 import msgspec
 
+from controller.model.printable import excerpt
 from controller.settlement_service.channel import (
     BEAT,
     MAX_ANSWER,
@@ -156,7 +157,7 @@ class HttpSupervisor:
             try:
                 reason = self._serve_once()
             except Exception as error:  # noqa: BLE001 - if this thread ended, there would be no API
-                reason = f"its process could not be run: {type(error).__name__}: {error}"
+                reason = f"its process could not be run: {_shown(error)}"
             self.ready = False
             if not self._stopping.is_set():
                 self._say(f"HTTP API: {reason}; restarting in {RESTART_DELAY_S:g} s\n")
@@ -246,7 +247,7 @@ class HttpSupervisor:
         try:
             answer = self._requests.answer(ask)
         except Exception as error:  # noqa: BLE001 - the caller must learn that the result is unknown
-            self._say(f"HTTP API: {ask.do} failed: {type(error).__name__}: {error}\n")
+            self._say(f"HTTP API: {ask.do} failed: {_shown(error)}\n")
             reason = "the engine failed during this request; repeat it with the same key"
             answer = refusal(503, "ENGINE", reason)
         finally:
@@ -279,7 +280,7 @@ class HttpSupervisor:
             except DatabaseUnavailable as error:
                 answer = database_refusal(error)
             except Exception as error:  # noqa: BLE001 - without this thread, health is no longer reported
-                self._say(f"settlement: the database could not be tested: {type(error).__name__}: {error}\n")
+                self._say(f"settlement: the database could not be tested: {_shown(error)}\n")
                 answer = refusal(503, "ENGINE", "the engine failed; see its log")
             for link, number in asking:
                 link.answer(
@@ -287,4 +288,10 @@ class HttpSupervisor:
                 )
 
 
+def _shown(error: Exception) -> str:
+    """Return an exception for the log. A database's exception quotes the values of its statement."""
+    return f"{type(error).__name__}: {excerpt(str(error), _MAX_ERROR)}"
+
+
+_MAX_ERROR = 1000
 _decode = msgspec.json.Decoder(HttpRequest).decode

@@ -7,6 +7,7 @@ from typing import Literal
 from sqlalchemy import select, update
 
 from controller.model.outcomes import Bets, Outcome
+from controller.model.printable import excerpt
 from controller.settlement.book import RawRequest
 from controller.settlement_service import schema
 from controller.settlement_service.book import (
@@ -32,6 +33,8 @@ from controller.settlement_service.work import Work
 MAX_HELD_BYTES = 4_000_000
 """Maximum size in bytes of one table's outcomes that wait for a missing outcome. A thousand outcomes take a
 third of it. Without the limit, the holder of one table's key could exhaust the engine's memory."""
+MAX_REASON = 1000
+"""Maximum number of characters of the reason for a halt, which may quote an outcome."""
 MALFUNCTIONS = frozenset({"power_lost", "missing_reading", "conflict", "unruled"})
 """Reasons for a No Roll or No Spin that are malfunctions of the equipment."""
 
@@ -147,6 +150,7 @@ class Intake:
     def _halt(
         self, work: Work, table: EnrolledTable, delivery: Delivery, code: RefusalCode, reason: str
     ) -> RejectedDelivery:
+        reason = excerpt(reason, MAX_REASON)
         table.halted = reason
         work.alarm(table.name, code, reason)
         work.halt(table.name, reason)

@@ -8,6 +8,7 @@ from msgspec import UNSET
 from sqlalchemy import Connection, Table, bindparam, func, insert, select, text, update
 
 from controller.model.outcomes import Bets, Outcome, SpinCalled
+from controller.model.printable import printable
 from controller.publish.betting import OpenStatement
 from controller.settlement.book import AnswerLine, Bonus
 from controller.settlement_service import schema
@@ -271,7 +272,7 @@ class Work:
         return self.connection.execute(query).first() is not None
 
     def alarm(self, table: str, code: str, message: str) -> None:
-        """Raise an alarm, unless the table already has an alarm with this code."""
+        """Raise an alarm in printable form, unless the table already has an alarm with this code."""
         alarms = schema.alarms
         query = select(alarms.c.id).where(
             alarms.c.table_name == table, alarms.c.code == code, alarms.c.cleared_us.is_(None)
@@ -280,7 +281,12 @@ class Work:
         if raised or self.connection.execute(query).first():
             return
         self.add(
-            alarms, id=self._numbers.alarm, table_name=table, code=code, says=message, raised_us=self.now_us
+            alarms,
+            id=self._numbers.alarm,
+            table_name=table,
+            code=code,
+            says=printable(message),
+            raised_us=self.now_us,
         )
         self._numbers.alarm += 1
 

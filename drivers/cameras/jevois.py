@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from controller.model.homography import DEFAULT_MAX_ERROR_MM, fit_rows
+from controller.model.printable import printable
 from controller.model.readings import (
     AnyReading,
     DieAt,
@@ -101,7 +102,7 @@ class Decoder:
         message = _parse(text.split()) if readable else None
         if message is None:
             self.discarded += 1
-            return DiscardedLine(text[:_MAX_SHOWN])
+            return DiscardedLine(printable(text[:_MAX_SHOWN]))
         return message
 
 

@@ -12,6 +12,7 @@ from typing import Literal, TypeGuard
 
 from controller.model.conversion import StrictJsonError, decode_strict
 from controller.model.homography import DEFAULT_MAX_ERROR_MM, fit_rows
+from controller.model.printable import printable
 from controller.model.readings import AnyReading
 from controller.model.tables import ReportedDevice
 from drivers.device import DeviceType, RandomBytes, StreamAddress
@@ -74,8 +75,7 @@ def _parse_object(line: bytes) -> Object | BadLine:
 
 
 def _printable(line: bytes) -> str:
-    text = line[:60].decode("ascii", "backslashreplace")
-    return "".join(c if c.isprintable() else "?" for c in text)
+    return printable(line[:60].decode("ascii", "backslashreplace"))
 
 
 WINDOW_US = 10_000_000

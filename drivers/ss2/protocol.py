@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from enum import IntEnum, IntFlag
 from typing import Literal
 
+from controller.model.printable import printable
 from drivers.framing import Line, LineSplitter
 
 BAUD = 9600
@@ -289,7 +290,7 @@ def _log_page(data: bytes, checksum: int) -> LogPage | None:
 
 
 def _printable(line: bytes) -> str:
-    return line[:_MAX_SHOWN].decode("ascii", "backslashreplace")
+    return printable(line[:_MAX_SHOWN].decode("ascii", "backslashreplace"))
 
 
 # --- commands ---

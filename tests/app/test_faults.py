@@ -111,6 +111,18 @@ def test_a_fault_is_reported_in_its_present_state_and_journaled_as_it_began() ->
     assert faults.present == (newer,)
 
 
+def test_a_fault_can_neither_control_a_terminal_nor_forge_a_log_line() -> None:
+    heard: list[Change] = []
+    faults = ActiveFaults(heard.append)
+    engine = "settlement engine \x1b[2J\n<2>table: over"
+    for found in ("1\u202e", "2\u202e"):
+        faults.report(Fault("settlement_ahead", engine, found), "publish")
+    (fault,) = faults.present
+    assert (fault.where, fault.found) == (r"settlement engine \x1b[2J\n<2>table: over", r"2\u202e")
+    assert faults.clear("settlement_ahead", "publish")
+    assert [str(change.fault).isprintable() for change in heard] == [True, True]
+
+
 def test_a_device_that_is_away_is_reported_with_its_own_cause_and_remedy() -> None:
     faults = ActiveFaults()
     devices = Devices(Setup(table="t", ruleset=load_ruleset("craps-12-034")), faults)

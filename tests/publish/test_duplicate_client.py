@@ -12,9 +12,11 @@ class ActiveFaults:
 
     def __init__(self) -> None:
         self.codes: set[str] = set()
+        self.found = ""
 
     def report(self, fault: PublishFault) -> None:
         self.codes.add(fault.code)
+        self.found = fault.found
 
     def clear(self, code: str) -> None:
         self.codes.discard(code)
@@ -58,3 +60,11 @@ def test_an_unknown_status_of_this_or_a_later_session_is_a_second_table() -> Non
         detector, faults = started_in(7)
         detector.check(status(session, "another"), 1_000_000, retained=False)
         assert faults.codes == {"identity_taken"}
+
+
+def test_another_clients_headline_is_shown_in_printable_form() -> None:
+    detector, faults = started_in(7)
+    detector.check(status(8, "\x1b[2J\n" + "x" * 30_000), 1_000_000, retained=False)
+    assert r"\x1b[2J\nxxx" in faults.found
+    assert faults.found.isprintable()
+    assert len(faults.found) < 200

@@ -236,6 +236,30 @@ def test_an_invalid_answer_changes_nothing(house: House, settlement: Settlement)
     until(lambda: not house.alarms.holding, house.turn)
 
 
+@pytest.mark.parametrize(
+    ("code", "answer"),
+    [
+        ("answer_unreadable", '{"answer":"%s"}'),
+        (
+            "answer_forged",
+            '{"answer":"again","told":1,"from_seq":1,"by":"%s","signature":"' + "0" * 128 + '"}',
+        ),
+    ],
+)
+def test_the_sender_of_an_answer_is_shown_in_printable_form(
+    code: str, answer: str, house: House, settlement: Settlement
+) -> None:
+    until(lambda: house.sink.ready, house.turn)
+    assert settlement.link is not None
+    sender = r"\u001b[2J\n\u202e" + "x" * 190
+    settlement.link.publish(Outgoing(f"tables/{NAME}/answer", (answer % sender).encode()))
+    until(lambda: code in house.alarms.holding, house.turn, settlement.turn)
+    found = house.alarms.holding[code].found
+    assert found.isprintable()
+    assert r"\x1b[2J\n\u202exxx" in found
+    assert len(found) < 500
+
+
 def test_an_acknowledgement_of_another_chain_closes_nothing(house: House, settlement: Settlement) -> None:
     settlement.forges_chain = True
     count = house.play(5)

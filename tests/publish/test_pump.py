@@ -336,11 +336,13 @@ def test_messages_match_the_journal(house: House, slate: Slate) -> None:
         assert (event.seq, event.chain) == (row.seq, row.link.hex())
 
 
-def meets(house: House, sequence: int, chain: str | None, known: int | None = None) -> set[str]:
+def meets(
+    house: House, sequence: int, chain: str | None, known: int | None = None, by: str = ENGINE
+) -> set[str]:
     """Post a progress report made when the engine knew `known` outcomes; return the active faults."""
     newest = max(sequence, house.pump._last_seq) if known is None else known
     house.pump.post(
-        ProgressReport(table=NAME, told=newest, sequence=sequence, chain=chain, key="0" * 64, by=ENGINE)
+        ProgressReport(table=NAME, told=newest, sequence=sequence, chain=chain, key="0" * 64, by=by)
     )
     house.turn()
     return set(house.alarms.holding)
@@ -420,6 +422,16 @@ def test_an_engine_that_is_ahead_of_the_journal_locks_play(house: House) -> None
     house.turn()
     assert meets(house, count + 1, "0" * 64) == {"settlement_ahead"}
     assert meets(house, 0, None) == set()
+
+
+def test_an_engines_name_is_shown_in_printable_form(house: House) -> None:
+    count = house.play(3)
+    house.turn()
+    assert meets(house, count + 1, "0" * 64, by="\x1b[2J\n" + "x" * 190) == {"settlement_ahead"}
+    where = house.alarms.holding["settlement_ahead"].where
+    assert where.startswith(r"settlement engine \x1b[2J\nxxx")
+    assert where.isprintable()
+    assert len(where) < 130
 
 
 def test_a_journal_that_lost_its_last_commit_and_plays_on_is_found_at_the_next_progress_report(

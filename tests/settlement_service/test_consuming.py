@@ -24,7 +24,7 @@ from controller.publish.events import (
 )
 from controller.publish.identity import Pin
 from controller.publish.mqtt import MqttSink
-from controller.publish.mqtt_link import Outgoing
+from controller.publish.mqtt_link import MqttLink, Outgoing, Received
 from controller.publish.sink import Acknowledged, Report
 from controller.publish.wire import topics_of
 from controller.settlement_service.consuming import BrokerClient
@@ -163,6 +163,24 @@ def test_no_invalid_message_costs_the_engine_its_connection(
         stranger.close()
     assert lost == []
     assert any("ignored a message" in said for said in line.said)
+
+
+def test_text_from_a_topic_or_message_is_logged_in_printable_form(
+    house: House, roulette: SealedTable
+) -> None:
+    said: list[str] = []
+    settings, key = MqttSettings(host="127.0.0.1"), EngineKey(ENGINE_KEY)
+    broker = BrokerClient(house.engine, settings, "settlement", now_us, said.append, key=key)
+    link = MqttLink(settings, "settlement", None)
+    topic = f"{settings.prefix}/\x1b[2J\nover: {'x' * 5_000}/status"
+    broker._handle_event(link, Received(topic, b"{}", retained=False))
+    event = roulette.opens().replace(b'"id":"wheel-1/1/1"', b'"id":"' + rb"\u001b\n\u202e" + b'"')
+    broker._handle_event(link, Received(f"{settings.prefix}/wheel-1/outcome", event, retained=False))
+    broker._settle()
+    broker.close()
+    assert all(line.isprintable() and len(line) < 600 for line in said)
+    assert rf"{settings.prefix}/\x1b[2J\nover: xxx" in said[0]
+    assert r"outcome \x1b\n\u202e is not signed" in said[1]
 
 
 @needs_mosquitto

@@ -97,6 +97,16 @@ def test_a_table_with_another_key_is_refused_and_reported(
     house.takes(roulette.opens())
 
 
+def test_an_alarm_shows_foreign_text_in_printable_form(house: House, roulette: SealedTable) -> None:
+    """A database may refuse a NUL, and a terminal obeys an escape."""
+    forged = roulette.opens().replace(b'"id":"wheel-1/1/1"', b'"id":"' + rb"\u0000\u001b\n\u202e" + b'"')
+    house.hears(forged)
+    with house.store.transaction() as connection:
+        (says,) = connection.execute(select(schema.alarms.c.says)).scalars()
+    assert r"outcome \x00\x1b\n\u202e is not signed" in says
+    assert says.isprintable()
+
+
 def test_a_genuine_signature_with_another_body_is_refused(house: House, roulette: SealedTable) -> None:
     _, called, _ = published = roulette.spins("17")
     forged = called.replace(b'"17"', b'"18"')
