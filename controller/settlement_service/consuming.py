@@ -64,11 +64,8 @@ _BROKER_OFFLINE = NoStatement(
 _TABLE_OFFLINE = NoStatement(
     "TABLE-WORD", "the table is not connected to the broker; the bet was not accepted"
 )
-_TABLE_TOO_OLD = NoStatement(
-    "TABLE-WORD",
-    "the table's controller is too old to state that bets are open; nothing was accepted; update the"
-    " controller",
-)
+_TOO_OLD = "the table's controller is too old to state that bets are open"
+_TABLE_TOO_OLD = NoStatement("TABLE-WORD", f"{_TOO_OLD}; the bet was not accepted; update the controller")
 
 _MAX_LINE = 500
 """Maximum number of characters of a log line."""
@@ -320,7 +317,9 @@ class BrokerClient:
             status.session, online, status.says_open, at_us, status.sequence or 0
         )
         if online and not status.says_open:
-            self._log_once(f"table {table}: {_TABLE_TOO_OLD.reason}")
+            self._log_once(
+                f"table {table}: {_TOO_OLD}, so every bet at this table is refused; update the controller"
+            )
         elif online and due:
             self._report_progress(link, table)
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from controller.journal.keys import Key
@@ -181,6 +182,24 @@ def test_text_from_a_topic_or_message_is_logged_in_printable_form(
     assert all(line.isprintable() and len(line) < 600 for line in said)
     assert rf"{settings.prefix}/\x1b[2J\nover: xxx" in said[0]
     assert r"outcome \x1b\n\u202e is not signed" in said[1]
+
+
+def test_a_table_that_is_too_old_is_logged_when_it_connects_and_named_when_it_refuses_a_bet(
+    house: House, roulette: SealedTable
+) -> None:
+    said: list[str] = []
+    settings, key = MqttSettings(host="127.0.0.1"), EngineKey(ENGINE_KEY)
+    broker = BrokerClient(house.engine, settings, "settlement", now_us, said.append, key=key)
+    broker.ready = True
+    status = TableStatus(table="wheel-1", state="online", session=1, says_open=False)
+    topic = topics_of("wheel-1", settings.prefix).status
+    link = MqttLink(settings, "settlement", None)
+    broker._handle_event(link, Received(topic, msgspec.json.encode(status), retained=False))
+    refusal = broker.ask("wheel-1", "0" * 32)
+    broker.close()
+    too_old = "the table's controller is too old to state that bets are open"
+    assert said == [f"table wheel-1: {too_old}, so every bet at this table is refused; update the controller"]
+    assert refusal == ("TABLE-WORD", f"{too_old}; the bet was not accepted; update the controller")
 
 
 @needs_mosquitto
