@@ -25,8 +25,18 @@ from controller.cli.shell import FAILED, OK, real_number, say, unwritable_messag
 from controller.model.tables import KeyPath, Setting
 from controller.settings.yaml_text import EditError, changed, replace_file
 from drivers.vision.arrays import Array
-from drivers.vision.board import MIN_CORNERS, SQUARE_MM, BoardView, find_board, page
-from drivers.vision.calibration import CalibrationError, Felt, TableCorner, measure_felt, measure_lens
+from drivers.vision.calibration import (
+    MIN_CORNERS,
+    SQUARE_MM,
+    BoardView,
+    CalibrationError,
+    Felt,
+    TableCorner,
+    find_board,
+    measure_felt,
+    measure_lens,
+    page,
+)
 from drivers.vision.rig import CaptureSettings, LensSettings, Rig, RigFile
 
 GOOD_MM = 2.0

@@ -15,9 +15,8 @@ import numpy as np
 
 from controller.model.readings import Die, DieAt, DieLost, DieReleased, DieRest, Face, Reading, Surface
 from drivers.vision.arrays import Array
-from drivers.vision.arrivals import Arrivals, Sighting
+from drivers.vision.arrivals import Arrivals, Objects, Sighting, is_stationary
 from drivers.vision.moving import Background, Spot
-from drivers.vision.objects import Objects, is_stationary
 from drivers.vision.outline import Outlines
 from drivers.vision.reading import DieSeen
 from drivers.vision.rig import Rig

@@ -13,11 +13,9 @@ import numpy as np
 import numpy.typing as npt
 
 from drivers.vision.arrays import Array
-from drivers.vision.bodies import Body, evenness, find_body
-from drivers.vision.faces import Face, find_faces, single_faces
+from drivers.vision.faces import Body, Face, evenness, find_body, find_faces, single_faces
 from drivers.vision.pips import EDGE_PX, Pips, find_pips, sample
-from drivers.vision.sizes import find_contradiction, straight_sides
-from drivers.vision.surfaces import continues_as_grid, larger_edge
+from drivers.vision.sizes import continues_as_grid, find_contradiction, larger_edge, straight_sides
 
 MIN_PX = 45.0  # minimum edge of a die; a smaller die's pips are five pixels wide and may vanish in noise
 MIN_CONFIDENCE = 0.6  # minimum confidence of a reported face

@@ -8,7 +8,7 @@ import numpy as np
 from controller.model.geometry import DiceTable
 from drivers.sim.filming import Lens
 from drivers.vision.arrays import Array
-from drivers.vision.board import COLUMNS, CUT_MM, PAGE_MM, ROWS, SQUARE_MM, page
+from drivers.vision.calibration import COLUMNS, CUT_MM, PAGE_MM, ROWS, SQUARE_MM, page
 
 PX_PER_MM = 8.0
 WALL_MM, PYRAMID_MM = 220.0, 24.0

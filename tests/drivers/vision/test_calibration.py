@@ -6,8 +6,16 @@ import pytest
 from controller.model.geometry import DiceTable
 from drivers.sim.filming import Lens
 from drivers.vision.arrays import Array
-from drivers.vision.board import SQUARE_MM, BoardView, find_board, page
-from drivers.vision.calibration import CalibrationError, TableCorner, measure_felt, measure_lens
+from drivers.vision.calibration import (
+    SQUARE_MM,
+    BoardView,
+    CalibrationError,
+    TableCorner,
+    find_board,
+    measure_felt,
+    measure_lens,
+    page,
+)
 from drivers.vision.rig import Rig, RigFile
 from tests.drivers.vision.sheets import PX_PER_MM, held, printed, seen
 

@@ -13,8 +13,7 @@ from controller.model.readings import DeviceDown, DeviceUp, DieAt, DieLost, DieR
 from drivers.sim.filming import Die, Filming, FilmRig, Lens, Motion, flat_die
 from drivers.vision.arrays import Array
 from drivers.vision.following import Follower
-from drivers.vision.pairing import Pair
-from drivers.vision.rays import solve_rays
+from drivers.vision.pairing import Pair, solve_rays
 from drivers.vision.rig import LensSettings, Rig, RigError, RigFile
 
 TABLE = DiceTable(length_mm=600.0, width_mm=400.0, die_mm=19.0, wall_relief_mm=0.0)
