@@ -12,16 +12,18 @@ from math import inf
 from operator import itemgetter
 
 from controller.model.readings import Turning
-from controller.rules.wheel.clean_start import COMPLETE, KNOWN, CleanStart
 from controller.rules.wheel.story import (
+    COMPLETE,
     FASTEST,
     JITTER_S,
+    KNOWN,
     MAX_LOSS,
     MAX_SLACK,
     MIN_PULSES,
     SENSES,
     STEP_VARIATION,
     Beams,
+    CleanStart,
     Pass,
     Rows,
     Sense,
