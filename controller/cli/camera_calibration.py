@@ -32,10 +32,10 @@ from drivers.vision.calibration import (
     CalibrationError,
     Felt,
     TableCorner,
+    board_page,
     find_board,
     measure_felt,
     measure_lens,
-    page,
 )
 from drivers.vision.rig import CaptureSettings, LensSettings, Rig, RigFile
 
@@ -150,7 +150,7 @@ def add_arguments(commands: "argparse._SubParsersAction[argparse.ArgumentParser]
 
 
 def _board(arguments: argparse.Namespace) -> int:
-    write_file(arguments.pdf, page())
+    write_file(arguments.pdf, board_page())
     print(
         f"{arguments.pdf}: print it without scaling, check that a square measures {SQUARE_MM:g} mm, and cut"
         " along the line"

@@ -147,7 +147,7 @@ def is_stationary(path: Sequence[Sighting], die_px: float) -> bool:
     )
 
 
-class Objects:
+class KnownObjects:
     """Known objects on the table that are not dice of a throw."""
 
     def __init__(self) -> None:

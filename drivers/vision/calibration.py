@@ -57,7 +57,7 @@ def find_board(picture: Array, square_mm: float = SQUARE_MM) -> BoardView | None
     return BoardView(np.asarray(corners, float).reshape(-1, 2), places)
 
 
-def page() -> bytes:
+def board_page() -> bytes:
     """Return the board as a PDF of one A4 page. Printed without scaling, a square measures SQUARE_MM."""
     left, low = (PAGE_MM[0] - COLUMNS * SQUARE_MM) / 2, (PAGE_MM[1] - ROWS * SQUARE_MM) / 2
     drawn = ["0 g"]

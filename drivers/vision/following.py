@@ -15,7 +15,7 @@ import numpy as np
 
 from controller.model.readings import Die, DieAt, DieLost, DieReleased, DieRest, Face, Reading, Surface
 from drivers.vision.arrays import Array
-from drivers.vision.arrivals import Arrivals, Objects, Sighting, is_stationary
+from drivers.vision.arrivals import Arrivals, KnownObjects, Sighting, is_stationary
 from drivers.vision.moving import Background, Spot
 from drivers.vision.outline import Outlines
 from drivers.vision.reading import DieSeen
@@ -98,7 +98,7 @@ class Follower:
         self._background = Background(empty)
         self._trails: list[Trail] = []
         self._arrivals = Arrivals()
-        self._objects = Objects()
+        self._objects = KnownObjects()
         self._picture, self._picture_us = empty, -1
 
     def frame(self, t_us: int, picture: Array, still: Still | None = None) -> list[Reading]:

@@ -13,10 +13,10 @@ from operator import itemgetter
 
 from controller.model.readings import Turning
 from controller.rules.wheel.story import (
-    COMPLETE,
+    CHEAPEST_FROM_PULSES,
+    CLEAN_START_PULSES,
     FASTEST,
     JITTER_S,
-    KNOWN,
     MAX_LOSS,
     MAX_SLACK,
     MIN_PULSES,
@@ -173,7 +173,7 @@ class Chain:
         elif not self._start.accepts(t, beam):
             self._expand_start()
             self._follow(t, beam)
-        elif len(self._start.pulses) == COMPLETE:
+        elif len(self._start.pulses) == CLEAN_START_PULSES:
             assert self._start.story is not None
             self._stories, self._start, self._plain_in_row = [self._start.story], None, _PLAIN_PULSES
 
@@ -316,7 +316,7 @@ class Chain:
     def best(self) -> Story | None:
         """The cheapest story."""
         start = self._start
-        if start is not None and len(start.pulses) >= KNOWN:
+        if start is not None and len(start.pulses) >= CHEAPEST_FROM_PULSES:
             return start.story
         return self.stories[0] if self.stories else None
 

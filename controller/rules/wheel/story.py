@@ -175,13 +175,13 @@ class Story(msgspec.Struct, eq=False):
         return passes
 
 
-COMPLETE = 7
+CLEAN_START_PULSES = 7
 """Number of pulses of a complete start. The pulses from the fourth on can be predicted; three pulses as
 predicted rule out every other story."""
-KNOWN = 4
+CHEAPEST_FROM_PULSES = 4
 """Number of pulses from which this story is certainly the cheapest. Any other story omits a pulse, or passes
 a beam without one."""
-_MIN_PULSES = 3
+_DIRECTION_PULSES = 3
 """Minimum number of pulses that show the direction, which takes two steps."""
 _MAX_SLOWER, _MAX_FASTER = 0.05, 0.03
 """Maximum fractions of the predicted speed by which a step may be slower, and faster."""
@@ -227,7 +227,7 @@ class CleanStart:
         if story is not None:
             if not self._step(story, t, beam):
                 return False
-        elif len(pulses) == _MIN_PULSES - 1:
+        elif len(pulses) == _DIRECTION_PULSES - 1:
             self.story = self._begin_story((t, beam))
             if self.story is None:
                 return False

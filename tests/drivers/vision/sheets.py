@@ -8,7 +8,7 @@ import numpy as np
 from controller.model.geometry import DiceTable
 from drivers.sim.filming import Lens
 from drivers.vision.arrays import Array
-from drivers.vision.calibration import COLUMNS, CUT_MM, PAGE_MM, ROWS, SQUARE_MM, page
+from drivers.vision.calibration import COLUMNS, CUT_MM, PAGE_MM, ROWS, SQUARE_MM, board_page
 
 PX_PER_MM = 8.0
 WALL_MM, PYRAMID_MM = 220.0, 24.0
@@ -21,7 +21,7 @@ def printed() -> Array:
     wide, high = (round(side * PX_PER_MM) for side in PAGE_MM)
     sheet: Array = np.full((high, wide, 3), 235, np.uint8)
     scale = PX_PER_MM * 25.4 / 72
-    for words in re.findall(rb"([\d.]+) ([\d.]+) ([\d.]+) ([\d.]+) re f", page()):
+    for words in re.findall(rb"([\d.]+) ([\d.]+) ([\d.]+) ([\d.]+) re f", board_page()):
         x, y, w, h = (float(word) * scale for word in words)
         cv2.rectangle(
             sheet, (round(x), round(high - y - h)), (round(x + w) - 1, round(high - y) - 1), (25, 25, 25), -1

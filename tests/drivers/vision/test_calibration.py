@@ -11,10 +11,10 @@ from drivers.vision.calibration import (
     BoardView,
     CalibrationError,
     TableCorner,
+    board_page,
     find_board,
     measure_felt,
     measure_lens,
-    page,
 )
 from drivers.vision.rig import Rig, RigFile
 from tests.drivers.vision.sheets import PX_PER_MM, held, printed, seen
@@ -59,7 +59,7 @@ def test_a_printed_page_has_its_stated_size() -> None:
     (px, py), (qx, qy) = view.pixels[0], view.pixels[-1]
     assert (qx - px) / PX_PER_MM == pytest.approx(bx - ax, abs=0.2)
     assert (py - qy) / PX_PER_MM == pytest.approx(by - ay, abs=0.2)
-    assert page().startswith(b"%PDF-")
+    assert board_page().startswith(b"%PDF-")
 
 
 def test_lens_felt_and_height_are_measured(views: list[BoardView]) -> None:
