@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 from controller.model import tables
 from controller.model.readings import AnyReading, Wall
-from controller.model.tables import Claim, ReportedDevice
+from controller.model.tables import ReportedDevice, ResourceClaim
 from drivers.health import DEVICE_FAULTS, Causes
 
 
@@ -98,7 +98,7 @@ class SetOutput(NamedTuple):
     active: bool
 
 
-class Mute(NamedTuple):
+class MuteLine(NamedTuple):
     """A command to ignore a babbling line for `duration_us`."""
 
     line: int
@@ -106,7 +106,7 @@ class Mute(NamedTuple):
 
 
 LineEvents = tuple[Edge | Level, ...]
-LineCommands = tuple[ReadLevel | SetOutput | Mute, ...]
+LineCommands = tuple[ReadLevel | SetOutput | MuteLine, ...]
 
 
 WALLS: tuple[Wall, ...] = ("left", "right", "front", "back")
@@ -173,7 +173,7 @@ Neighbours = Mapping[str, tables.DeclaredDevice]
 """The devices in a table's file, by name."""
 
 
-def _no_claims(_settings: object) -> Iterable[Claim]:
+def _no_claims(_settings: object) -> Iterable[ResourceClaim]:
     return ()
 
 
@@ -201,7 +201,7 @@ class DeviceType:
     """Returns the address of the device's port."""
     reported_devices: Callable[[str, Any], Iterable[ReportedDevice]]
     """Returns the devices whose readings a device with this name sends, and the kinds of these readings."""
-    claims: Callable[[Any], Iterable[Claim]] = _no_claims
+    claims: Callable[[Any], Iterable[ResourceClaim]] = _no_claims
     """Returns the resources, apart from the port, that the device must not share with another device."""
     causes: Causes = field(default_factory=lambda: DEVICE_FAULTS)
     """The codes of the type's `device_down` and `device_fault` readings, with causes and remedies."""

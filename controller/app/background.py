@@ -23,7 +23,7 @@ from controller.journal.chain import WallTime
 from controller.journal.faults import FAULTS, JournalFault
 from controller.journal.journal import Journal
 from controller.journal.reading import Reader
-from controller.journal.verify import Verified
+from controller.journal.verify import VerificationResult
 from controller.model.tables import RetentionSettings
 
 RESTART_S = 10.0
@@ -131,7 +131,7 @@ class FaultFound(msgspec.Struct, frozen=True, kw_only=True):
 class Verification(msgspec.Struct, frozen=True, kw_only=True):
     """A verification's result: the counts of a valid journal, or the journal's first fault."""
 
-    verified: Verified | None = None
+    verified: VerificationResult | None = None
     fault: FaultFound | None = None
 
 
@@ -158,7 +158,9 @@ _decode = msgspec.json.Decoder(Verification).decode
 class Verifier:
     """One verification of the whole journal in the background."""
 
-    def __init__(self, journal: Path, faults: ActiveFaults, *, done: Callable[[Verified], None]) -> None:
+    def __init__(
+        self, journal: Path, faults: ActiveFaults, *, done: Callable[[VerificationResult], None]
+    ) -> None:
         """Prepare the verification; `done` is called with the counts if the journal is valid."""
         self._journal = journal
         self._faults = faults

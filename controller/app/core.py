@@ -13,14 +13,14 @@ import msgspec
 from controller.app.devices import Devices
 from controller.app.faults import ActiveFaults, Fault
 from controller.app.hub import Hub, Lamps, ReadingFilter
-from controller.app.inlet import HALTED, Answers, Inlet, NextReading, PendingInput
+from controller.app.inlet import HALTED, Inlet, NextReading, PendingAnswers, PendingInput
 from controller.app.recording import Recorder, RecordingSeries, Rotation, Segment
 from controller.app.view import View
 from controller.engine.resume import (
     CONTROLLER,
     CutOffAttempts,
     OpenAttempts,
-    Resumed,
+    StoppedState,
     begun_between,
     is_lock_held,
 )
@@ -29,9 +29,9 @@ from controller.journal.journal import Journal
 from controller.journal.writer import Ticket
 from controller.machines.flat import InputRefused
 from controller.machines.refusals import PLAYER_ROLES
-from controller.machines.setup import First, Setup
+from controller.machines.setup import NextNumbers, Setup
 from controller.machines.table import NOT_READY
-from controller.model.effects import Effect, Lamp, Late, Proposed
+from controller.model.effects import Effect, Lamp, LateReading, Proposed
 from controller.model.outcomes import Awaited, Bets, Outcome, TableEvent
 from controller.model.readings import AnyReading, Card, Input, Switch
 from controller.publish.betting import Betting, Takes
@@ -70,7 +70,7 @@ class Core:
     def __init__(
         self,
         setup: Setup,
-        resumed: Resumed,
+        resumed: StoppedState,
         *,
         journal: Journal,
         inlet: Inlet,
@@ -127,7 +127,7 @@ class Core:
         self._bets_closed = resumed.bets_closed and bool(resumed.pending)
         self._awaited = self._cut_off.awaited
         self._locked_by = resumed.lock
-        self._answers = Answers(inlet)
+        self._answers = PendingAnswers(inlet)
         self._ticket: Ticket | None = None
         self._halted = False
         self._lock_requested = False
@@ -389,7 +389,7 @@ class Core:
     def _process(self, effects: Sequence[Effect]) -> None:
         self._ticket = None
         for effect in effects:
-            if isinstance(effect, Late) and not isinstance(effect.reading, Input):
+            if isinstance(effect, LateReading) and not isinstance(effect.reading, Input):
                 self.devices.note_late(effect.reading, effect.behind_us, self._now_us)
         self._carry_out(effects)
         self._answers.record_late(effects)
@@ -397,7 +397,7 @@ class Core:
 
     def _carry_out(self, effects: Sequence[Effect]) -> None:
         session = self._segment.session
-        if all(isinstance(effect, Late) for effect in effects):
+        if all(isinstance(effect, LateReading) for effect in effects):
             if effects:
                 self._append(effects, self._segment)
             self._note_begun(session.first())
@@ -449,7 +449,7 @@ class Core:
         except JournalFault as fault:
             self._halt(fault)
 
-    def _note_begun(self, first: First) -> None:
+    def _note_begun(self, first: NextNumbers) -> None:
         """Journal each attempt that began without an outcome; a restart treats the attempt as cut off."""
         before, self._first = self._first, first
         for kind, number in begun_between(before, first):

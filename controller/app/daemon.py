@@ -44,7 +44,7 @@ from controller.app.service import (
     Watchdog,
     log,
 )
-from controller.app.view import Drawn
+from controller.app.view import AttemptDrawing
 from controller.journal.chain import WallTime
 from controller.journal.faults import JournalFault
 from controller.journal.keys import Key, new_key, service_key
@@ -78,7 +78,7 @@ PROGRESS_S = 2.0
 """The interval between progress reports of a verification during startup."""
 _encode = msgspec.json.Encoder().encode
 
-Draw = Callable[[Path, int], Drawn]
+Draw = Callable[[Path, int], AttemptDrawing]
 """Returns the drawing and the pictures of an attempt, given the journal and the attempt's number."""
 
 
@@ -100,7 +100,7 @@ class Daemon:
         clock: Clock | None = None,
         engine: EngineMaker | None = None,
         random_fraction: RandomFraction = lambda: 0.5,
-        draw: Draw = lambda _journal, _number: Drawn(),
+        draw: Draw = lambda _journal, _number: AttemptDrawing(),
     ) -> None:
         """Create the parts without opening the journal.
 

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from controller.app.faults import ActiveFaults
-from controller.app.hardware import Hardware, Keyed, KeyFileError, KeyFiles, key_in
-from controller.model.tables import Claim, DeclaredDevice, ReportedDevice, TableSettings
+from controller.app.hardware import Hardware, KeyedSettings, KeyFileError, KeyFiles, key_in
+from controller.model.tables import DeclaredDevice, ReportedDevice, ResourceClaim, TableSettings
 from controller.settings.devices import DeviceKind, DeviceMistake
 from controller.settings.places import config_file
 from controller.settings.tables import load_table
@@ -45,11 +45,11 @@ class Kind(DeviceKind):
         """Return the devices of the table for which a device with this name sends readings."""
         return self.family.reported_devices(name, settings)
 
-    def claims(self, settings: object) -> Iterator[Claim]:
+    def claims(self, settings: object) -> Iterator[ResourceClaim]:
         """Yield the resources that no other device may use."""
         match self.family.address(settings):
             case StreamAddress(name=name):
-                yield Claim(("port",), name)
+                yield ResourceClaim(("port",), name)
             case EdgeLines(inputs=inputs):
                 yield from _lines("inputs", inputs)
             case PanelLines(inputs=inputs, outputs=outputs):
@@ -70,7 +70,7 @@ class Kind(DeviceKind):
                 yield DeviceMistake(
                     ("chip",), f"{address.chip} ({error})", expected, f"see docs/devices/{self.name}.md"
                 )
-        if isinstance(settings, Keyed):
+        if isinstance(settings, KeyedSettings):
             yield from _key_mistakes(settings, folder, here=self.here)
 
 
@@ -92,9 +92,9 @@ class Kinds(Mapping[str, DeviceKind]):
         return len(DEVICE_MODULES)
 
 
-def _lines(section: str, lines: Mapping[str, LineSetup]) -> Iterator[Claim]:
+def _lines(section: str, lines: Mapping[str, LineSetup]) -> Iterator[ResourceClaim]:
     for key, setup in lines.items():
-        yield Claim((section, key, "line"), f"GPIO{setup.line}")
+        yield ResourceClaim((section, key, "line"), f"GPIO{setup.line}")
 
 
 def _port_mistakes(port: str) -> Iterator[DeviceMistake]:
@@ -104,7 +104,7 @@ def _port_mistakes(port: str) -> Iterator[DeviceMistake]:
         yield DeviceMistake(("port",), error.found, error.expected, error.hint)
 
 
-def _key_mistakes(settings: Keyed, folder: Path, *, here: bool) -> Iterator[DeviceMistake]:
+def _key_mistakes(settings: KeyedSettings, folder: Path, *, here: bool) -> Iterator[DeviceMistake]:
     if settings.key and settings.key_file:
         yield DeviceMistake(
             ("key_file",),
@@ -186,7 +186,7 @@ def _joined(name: str, devices: Mapping[str, DeclaredDevice], folder: Path) -> D
     settings: Any = device.settings  # a dataclass that depends on the type
     if settings is None:
         return device
-    if isinstance(settings, Keyed) and settings.key_file:
+    if isinstance(settings, KeyedSettings) and settings.key_file:
         file = folder / settings.key_file
         settings = replace(device.settings, key=key_in(file), key_file=str(file))  # type: ignore[type-var]  # a dataclass, as every device type's settings are
     return replace(device, settings=device_type(device.type).mounted(name, settings, devices))

@@ -227,7 +227,7 @@ FREE_AFTER_US = 10_000_000
 _encode = msgspec.json.Encoder().encode
 
 
-class _Pressed(NamedTuple):
+class _PressedButton(NamedTuple):
     times: int
     last_us: int
     duty: str
@@ -238,7 +238,7 @@ class Buttons:
 
     def __init__(self, faults: ActiveFaults) -> None:
         self._faults = faults
-        self._pressed: dict[bytes, _Pressed] = {}
+        self._pressed: dict[bytes, _PressedButton] = {}
         """The buttons by encoded input without its times, so that each seat has a separate entry."""
 
     def note(self, entered: Input, now_us: int) -> None:
@@ -248,7 +248,7 @@ class Buttons:
         repeated = before is not None and now_us - before.last_us <= REPEAT_US
         count = before.times + 1 if before is not None and repeated else 1
         duty = _duty(entered)
-        self._pressed[key] = _Pressed(count, now_us, duty)
+        self._pressed[key] = _PressedButton(count, now_us, duty)
         if count >= STUCK_AFTER:
             found = f"input {entered.name} sent {count} times without a pause"
             self._faults.report(Fault("button_stuck", entered.dev, found), duty)

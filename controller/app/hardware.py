@@ -38,7 +38,7 @@ CREATE_KEY = "create one: tablectl keys make node FILE"
 
 
 @runtime_checkable
-class Keyed(Protocol):
+class KeyedSettings(Protocol):
     """Settings whose key may be in a separate file, to keep secrets out of the table's file."""
 
     @property
@@ -109,7 +109,7 @@ class KeyFiles:
         self._keys = {
             name: (Path(one.key_file), bytes.fromhex(one.key))
             for name, one in settings.items()
-            if isinstance(one, Keyed) and one.key_file
+            if isinstance(one, KeyedSettings) and one.key_file
         }
         self._states: dict[str, _FileState | None] = {}
         self._flaws: dict[str, str] = {}
@@ -175,7 +175,7 @@ class Panel(Protocol):
 
 
 @runtime_checkable
-class Commanded(Protocol):
+class CommandedBoard(Protocol):
     """A board that accepts commands."""
 
     def command(self, now_us: int, verb: str, fields: Mapping[str, str]) -> int:
@@ -183,7 +183,7 @@ class Commanded(Protocol):
 
 
 @runtime_checkable
-class Sealed(Protocol):
+class AuthenticatedBoard(Protocol):
     """A board whose messages are authenticated with a shared key."""
 
     def rekey(self, key: str, flaw: str) -> None:
@@ -380,7 +380,7 @@ class Hardware:
             for lamp, shows in missing.items():
                 device.show(now_us, lamp, shows)
             shown.update(missing)
-        elif missing and isinstance(device, Commanded) and _does(device, "lamp"):
+        elif missing and isinstance(device, CommandedBoard) and _does(device, "lamp"):
             for lamp, shows in missing.items():
                 if not _sent(device, now_us, "lamp", {"name": lamp, "shows": shows}):
                     return
@@ -429,7 +429,7 @@ def _does(device: AttachedDevice, verb: str) -> bool:
     return status.get("phase") == "up" and isinstance(does, list) and verb in does
 
 
-def _sent(device: Commanded, now_us: int, verb: str, fields: Mapping[str, str]) -> bool:
+def _sent(device: CommandedBoard, now_us: int, verb: str, fields: Mapping[str, str]) -> bool:
     try:
         device.command(now_us, verb, fields)
     except OverflowError:
@@ -442,14 +442,14 @@ def _sent(device: Commanded, now_us: int, verb: str, fields: Mapping[str, str]) 
 
 def _rekey(device: AttachedDevice, now_us: int, *, new: NewKey) -> None:
     del now_us
-    if isinstance(device, Sealed):
+    if isinstance(device, AuthenticatedBoard):
         device.rekey(new.key, new.flaw)
 
 
 def _buzz(device: AttachedDevice, now_us: int) -> None:
     if isinstance(device, Panel):
         device.show(now_us, BUZZER, "on")
-    elif isinstance(device, Commanded) and _does(device, BUZZER):
+    elif isinstance(device, CommandedBoard) and _does(device, BUZZER):
         _sent(device, now_us, BUZZER, {"ms": str(BUZZ_MS)})
 
 
@@ -458,7 +458,7 @@ def _try(device: AttachedDevice, now_us: int, *, lamp: str, shows: str) -> None:
         device.show(now_us, lamp, shows)
     elif lamp == BUZZER:
         _buzz(device, now_us)
-    elif isinstance(device, Commanded) and _does(device, "lamp"):
+    elif isinstance(device, CommandedBoard) and _does(device, "lamp"):
         _sent(device, now_us, "lamp", {"name": lamp, "shows": shows})
 
 

@@ -22,7 +22,7 @@ from controller.app.faults import ActiveFaults, Fault
 from controller.journal.writer import Ticket
 from controller.machines.flat import InputRefused
 from controller.machines.refusals import REFUSALS
-from controller.model.effects import Effect, Late
+from controller.model.effects import Effect, LateReading
 from controller.model.readings import AnyReading, DeviceDown, DeviceUp, Input, Reading
 from controller.replay.source import UNDECODABLE, decode_reading, printable
 
@@ -214,7 +214,7 @@ class PendingInput:
         return self._decided.wait(timeout_s) and (self._ticket is None or self._ticket.wait(timeout_s))
 
 
-class Answers:
+class PendingAnswers:
     """The inputs that await an answer. Only `enter` may be called from a thread other than the core's."""
 
     def __init__(self, inlet: Inlet) -> None:
@@ -256,7 +256,7 @@ class Answers:
         """Refuse the inputs that these effects report as late."""
         if self._waiting:
             for effect in effects:
-                if isinstance(effect, Late):
+                if isinstance(effect, LateReading):
                     self.record(effect.reading, _LATE)
 
     def answer(self, ticket: Ticket | None) -> None:

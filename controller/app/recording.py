@@ -20,7 +20,7 @@ import msgspec
 from controller.app.faults import ActiveFaults, Fault
 from controller.engine.session import OnInput, Session
 from controller.journal.contents import Recording
-from controller.machines.setup import First, Setup, State
+from controller.machines.setup import NextNumbers, Setup, State
 from controller.model.effects import Effect, Judged
 from controller.model.readings import AnyReading
 from controller.replay.log import Header, LogWriter
@@ -343,7 +343,7 @@ class RecordingSeries:
         self._on_input = on_input
         self._begun = 0
 
-    def next(self, state: State, first: First, after: Segment | None = None) -> Segment:
+    def next(self, state: State, first: NextNumbers, after: Segment | None = None) -> Segment:
         """Start the next recording, with the devices' state from the previous one."""
         self._begun += 1
         name = f"{self._setup.table}-{int(self._setup.session):06d}-{self._begun:03d}"

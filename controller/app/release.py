@@ -31,7 +31,7 @@ from controller.app.background import BackgroundProcess, lower_priority
 from controller.app.faults import ActiveFaults, Fault
 from controller.app.keys import KeyStep, follows, history
 from controller.journal.keys import PublicKey, load_key
-from controller.publish.wire import Unreadable, bounded, is_signed, sign_message
+from controller.publish.wire import UnreadableMessage, bounded, is_signed, sign_message
 
 LIST_FILE = "release.json"
 TRUSTED_FILE = "/etc/table/release.pub"
@@ -147,7 +147,7 @@ def verify(place: ProgramPlace, trusted: Collection[str], *, compiled: bool = Tr
     try:
         listed = bounded(_decode, payload, MAX_LIST_BYTES)
         signed = is_signed(payload, _PURPOSE, PublicKey(bytes.fromhex(listed.key)))
-    except (Unreadable, ValueError) as error:
+    except (UnreadableMessage, ValueError) as error:
         raise ReleaseFault(f"{file} is not a signed list of files ({error})") from None
     if not signed:
         raise ReleaseFault(f"{file}: found a list without a valid signature by its key {listed.key[:16]}")

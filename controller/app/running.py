@@ -31,7 +31,7 @@ from controller.app.options import Options
 from controller.app.publishing import Publishing
 from controller.app.recording import Closed, Recorder
 from controller.app.service import ERROR, Watchdog, log
-from controller.engine.resume import CONTROLLER, RESUMED_FROM, LastRow, Resumed, opening_outcomes, resume
+from controller.engine.resume import CONTROLLER, RESUMED_FROM, LastRow, StoppedState, opening_outcomes, resume
 from controller.engine.session import SETTLEMENT
 from controller.games.game import Game
 from controller.games.registry import game_of
@@ -42,7 +42,7 @@ from controller.journal.journal import Journal
 from controller.journal.keys import Key
 from controller.journal.opening import Acceptance
 from controller.journal.reading import Reader
-from controller.journal.verify import Progress, Verified
+from controller.journal.verify import Progress, VerificationResult
 from controller.journal.writer import Ticket
 from controller.machines.setup import Setup
 from controller.model.printable import printable
@@ -373,7 +373,7 @@ class RunningTable:
 
     # --- at the start ---
 
-    def _resume(self, game: Game) -> Resumed:
+    def _resume(self, game: Game) -> StoppedState:
         recovered = self.journal.recovered
         with Reader(self._options.place.journal) as reader:
             from_n = max(recovered.verified_from, recovered.last_n - LOOK_BACK)
@@ -387,7 +387,7 @@ class RunningTable:
             if fault.code in OUTLIVES_RESTARTS:
                 yield Fault(fault.code, fault.where, fault.found)
 
-    def _start(self, digests: Digests, resumed: Resumed) -> Ticket:
+    def _start(self, digests: Digests, resumed: StoppedState) -> Ticket:
         """Journal the table's identity, then the outcomes that open the session."""
         identity = Identity(
             session=int(self.setup.session),
@@ -468,7 +468,7 @@ class RunningTable:
             if self._hardware is not None:
                 self._hardware.note_durable(decode_outcome(row.body))
 
-    def _note_verified(self, found: Verified) -> None:
+    def _note_verified(self, found: VerificationResult) -> None:
         self.is_verified = True
         self.core.note("journal.verified", {"rows": found.rows, "last_link": found.last_link.hex()})
 
@@ -486,7 +486,7 @@ def _last_row(row: Row) -> LastRow | None:
         return LastRow(row.name, None)
 
 
-def build_setup(settings: TableSettings, resumed: Resumed, session: int) -> Setup:
+def build_setup(settings: TableSettings, resumed: StoppedState, session: int) -> Setup:
     """Return the session's setup: the table's last state, with the table locked."""
     return Setup(
         table=settings.table,

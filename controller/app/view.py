@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from controller.engine.resume import InFlight
 from controller.games.registry import game_of
-from controller.machines.setup import First, State
+from controller.machines.setup import NextNumbers, State
 from controller.model.outcomes import Awaited, TableEvent
 
 
@@ -14,7 +14,7 @@ class View(NamedTuple):
 
     now_us: int
     state: State
-    first: First
+    first: NextNumbers
     attempt_open: bool
     in_flight: bool
     """Whether an attempt is in progress, and therefore neither decided nor under review."""
@@ -55,7 +55,7 @@ class PictureFile(NamedTuple):
     sha256: str
 
 
-class Drawn(NamedTuple):
+class AttemptDrawing(NamedTuple):
     """The drawing as SVG, or None if it can't be drawn to scale, and the camera's pictures."""
 
     svg: str | None = None

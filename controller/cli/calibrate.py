@@ -29,7 +29,7 @@ from controller.settings.tables import load_table
 from controller.settings.yaml_text import EditError, changed, replace_file
 from controller.technician.calibration import (
     MIN_THROWS,
-    Calibrated,
+    CalibratedValues,
     DiePlacement,
     LayDieAt,
     ListenToWall,
@@ -102,7 +102,7 @@ class _RecordedStep:
 # --- camera ---
 
 
-def camera(job: Job) -> Calibrated:
+def camera(job: Job) -> CalibratedValues:
     """Calibrate a camera; raises RequestError or UnfitError."""
     device, table = job.device(), job.felt()
     plane = _plane(job.name, device)
@@ -187,7 +187,7 @@ def _lay_dice(guide: Guide, name: str, places: dict[str, Point], *, rough: bool)
 # --- walls ---
 
 
-def walls(job: Job) -> Calibrated:
+def walls(job: Job) -> CalibratedValues:
     """Calibrate a wall sensor; raises RequestError or UnfitError."""
     device, table = job.device(), job.felt()
     if device.wall is None:
@@ -242,7 +242,7 @@ def _threshold(name: str, settings: TableSettings) -> tuple[KeyPath, float]:
 # --- wheel ---
 
 
-def wheel(job: Job) -> Calibrated:
+def wheel(job: Job) -> CalibratedValues:
     """Calibrate a wheel; raises RequestError or UnfitError."""
     device, wheel_ = job.device(), job.settings.wheel
     if wheel_ is None or "ball_beam" not in device.reads:
@@ -284,7 +284,7 @@ class CalibrationResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def show_and_write(
-    path: Path, found: Calibrated, arguments: argparse.Namespace, guide: Guide | None
+    path: Path, found: CalibratedValues, arguments: argparse.Namespace, guide: Guide | None
 ) -> CalibrationResult:
     """Show the report and the diff; write the changes with `--write` or after a person's confirmation.
 
@@ -341,7 +341,11 @@ EXAMPLES = (
     "tablectl calibrate walls wall-left --write",
     "tablectl calibrate wheel wheel --log LOG --table roulette.yaml",
 )
-_CALIBRATIONS: dict[str, Callable[[Job], Calibrated]] = {"camera": camera, "walls": walls, "wheel": wheel}
+_CALIBRATIONS: dict[str, Callable[[Job], CalibratedValues]] = {
+    "camera": camera,
+    "walls": walls,
+    "wheel": wheel,
+}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -24,9 +24,9 @@ from controller.evidence.pictures import (
     Folder,
     HeldError,
     Hold,
-    Keeper,
     Limits,
     MissingError,
+    StorageThread,
     StoredFile,
     WallTime,
 )
@@ -43,13 +43,13 @@ SHOWN_DIGITS = 12
 """Number of a digest's digits in messages, enough to distinguish files."""
 
 
-def open_keeper(wanted: EvidenceSettings | None) -> Keeper | None:
+def open_keeper(wanted: EvidenceSettings | None) -> StorageThread | None:
     """Return the keeper of a rig's pictures; None if the rig stores none. Raises CameraInputError."""
     if wanted is None:
         return None
     folder = Folder(Path(wanted.folder))
     try:
-        return Keeper(folder, Limits(wanted.days, wanted.max_mb), _wall, say)
+        return StorageThread(folder, Limits(wanted.days, wanted.max_mb), _wall, say)
     except OSError as error:
         raise CameraInputError(
             f"evidence: cannot write to {folder.path} ({error.strerror}); use a folder that this user owns"

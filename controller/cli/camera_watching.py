@@ -17,7 +17,7 @@ import cv2
 import msgspec
 
 from controller.cli.camera_input import CameraInputError, Live, load_rig
-from controller.evidence.pictures import About, Closed, Writer
+from controller.evidence.pictures import Closed, PictureDescription, Writer
 from controller.model.readings import DeviceDown, DeviceUp, DieLost, DieReleased, DieRest, Reading, kind_of
 from drivers.vision.arrays import Array
 from drivers.vision.following import Follower, Track
@@ -110,7 +110,7 @@ class Album:
             writer.add("die", crop.t_us, _jpeg(crop.part, STILL_QUALITY))
         for taken_us, whole in self._wholes:
             writer.add("whole", taken_us, _jpeg(_small(whole, WHOLE_WIDTH_PX), STILL_QUALITY))
-        about = About(
+        about = PictureDescription(
             camera=self._camera,
             die=reading.die,
             kind=kind_of(reading),

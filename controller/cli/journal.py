@@ -36,7 +36,7 @@ from controller.journal.head import JournalLocation, check_journal_exists, read_
 from controller.journal.keys import PublicKey
 from controller.journal.opening import ACCEPTABLE
 from controller.journal.reading import Reader
-from controller.journal.recall import Recalled, recall
+from controller.journal.recall import RecalledOutcome, recall
 from controller.journal.verify import Keyring
 from controller.model.outcomes import OUTCOME_TYPES
 from controller.model.printable import printable
@@ -313,7 +313,7 @@ def run_recall(arguments: argparse.Namespace) -> int:
     return OK if recalled.signed and (rejudged is None or not rejudged.differences) else FAILED
 
 
-def _as_json(recalled: Recalled) -> dict[str, object]:
+def _as_json(recalled: RecalledOutcome) -> dict[str, object]:
     row, evidence, rejudged = recalled.row, recalled.evidence, recalled.judged_again
     return {
         "outcome": recalled.outcome,
@@ -333,7 +333,7 @@ def _as_json(recalled: Recalled) -> dict[str, object]:
     }
 
 
-def _show_recalled(recalled: Recalled) -> None:
+def _show_recalled(recalled: RecalledOutcome) -> None:
     row, rejudged = recalled.row, recalled.judged_again
     stamp = wall_stamp(row.wall.us, recalled.outcome.t)
     judged = () if recalled.judged is None else (recalled.judged,)

@@ -17,7 +17,7 @@ from controller.cli.attempts import AttemptRef
 from controller.cli.link import SOCKET, Json, OutOfReachError, RefusedError, conversation, report_out_of_reach
 from controller.cli.shell import BAD_INPUT, FAILED, say
 from controller.journal.chain import Row, WallTime
-from controller.journal.contents import After, Identity, Recording, decode_outcome, unpack
+from controller.journal.contents import Identity, Recording, StateAfterRow, decode_outcome, unpack
 from controller.journal.faults import JournalFault
 from controller.journal.keys import PublicKey
 from controller.journal.reading import Reader, Rows
@@ -157,7 +157,7 @@ def journal_file(path: Path) -> Path:
     return path / JOURNAL_FILE if path.is_dir() else path
 
 
-_decode_after = msgspec.json.Decoder(After).decode
+_decode_after = msgspec.json.Decoder(StateAfterRow).decode
 
 
 def exhibit_from_journal(reader: Rows, which: AttemptRef) -> Exhibit:

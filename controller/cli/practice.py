@@ -114,7 +114,7 @@ class PlayerRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class Missed:
+class MissedAction:
     """A missed ruling or request, with its remedy and rule.
 
     `number` is the attempt's number, or None for a player's request.
@@ -172,14 +172,14 @@ class Score:
             if turn.published is not None and correct_result(turn.scene) is not None
         ]
 
-    def missed(self) -> list[Missed]:
+    def missed(self) -> list[MissedAction]:
         """Return the incorrect results, and the players' requests that were not entered."""
         missing = [made.request for made in self.requests if not made.entered]
         return [missed for turn in self.counted() if (missed := self._missed(turn)) is not None] + [
-            Missed(None, one.text, f"{one.name} {one.seat}", one.rule) for one in missing
+            MissedAction(None, one.text, f"{one.name} {one.seat}", one.rule) for one in missing
         ]
 
-    def _missed(self, turn: Turn) -> Missed | None:
+    def _missed(self, turn: Turn) -> MissedAction | None:
         right, published = correct_result(turn.scene), turn.published
         assert right is not None
         assert published is not None
@@ -187,10 +187,10 @@ class Score:
             return None
         if not published.decided or published.unruled:
             what = f"the review was not ruled on; the correct result was {_result(right.result)}"
-            return Missed(published.number, what, self._remedy(right.result, turn.card), published.rule)
+            return MissedAction(published.number, what, self._remedy(right.result, turn.card), published.rule)
         rule = self.spoken_rule if right.result is None else self.read_rule
         what = f"the table has {_result(published.result)}; the correct result was {_result(right.result)}"
-        return Missed(published.number, what, self._remedy(right.result, turn.card), rule)
+        return MissedAction(published.number, what, self._remedy(right.result, turn.card), rule)
 
     def _remedy(self, result: Result | None, card: Input | None) -> str:
         if result is None:

@@ -27,7 +27,7 @@ from controller.cli.shell import BAD_INPUT, FAILED, OK, say, whole_number
 from controller.cli.words import Stamp, counted, effect_lines, log_clock, wall_stamp
 from controller.engine.session import Session
 from controller.machines.setup import Setup, SetupError, State
-from controller.model.effects import Effect, Late
+from controller.model.effects import Effect, LateReading
 from controller.model.geometry import STANDARD_POCKETS, Wheel
 from controller.model.outcomes import Outcome
 from controller.model.readings import AnyReading
@@ -410,7 +410,7 @@ def _results_of(
 ) -> _Results:
     results = _Results(log)
     for effect in effects:
-        results.late += isinstance(effect, Late)
+        results.late += isinstance(effect, LateReading)
         if not arguments.json:
             results.lines += effect_lines(effect, explain=arguments.explain, stamp=stamp)
         if isinstance(effect, Outcome):

@@ -29,7 +29,7 @@ from controller.settings.paytables import (
 from controller.settings.places import config_file, config_names
 from controller.settings.rulesets import load_ruleset
 from controller.settings.yaml_text import parse_document
-from controller.settlement.book import Malformed
+from controller.settlement.book import MalformedLine
 from controller.settlement.paytable import Chance, Edge, Report, decimal
 from controller.settlement.run import settle
 
@@ -333,7 +333,7 @@ def settle_stream(source: BinaryIO, out: BinaryIO, err: TextIO, ruleset: str, na
     except SettingsError as error:
         err.write(f"{error}\n")
         return BAD_INPUT
-    except Malformed as error:
+    except MalformedLine as error:
         err.write(f"{name}: {error}; correct the line and settle the file again from its start\n")
         return BAD_INPUT
     return OK

@@ -20,7 +20,7 @@ from controller.app.inlet import JsonLines, Source
 from controller.app.options import JOURNAL, SOCKET, Options, mistakes_in, running_controllers
 from controller.app.peers import Groups
 from controller.app.publishing import EngineMaker, UnfitSettings
-from controller.app.view import Drawn
+from controller.app.view import AttemptDrawing
 from controller.cli.shell import collector_paused, on_stop, say, startup_frozen
 from controller.machines.setup import SetupError
 from controller.model.tables import PublishSettings, TableSettings
@@ -179,7 +179,7 @@ def shadow_settings(settings: TableSettings) -> TableSettings:
     return dataclasses.replace(settings, calls="automatic", publish=unpublished)
 
 
-def _draw(journal: Path, number: int) -> Drawn:
+def _draw(journal: Path, number: int) -> AttemptDrawing:
     from controller.technician.pictures import picture_of  # noqa: PLC0415 - most shifts draw no picture
 
     return picture_of(journal, number)

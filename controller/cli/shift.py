@@ -27,8 +27,8 @@ from controller.cli.words import counted, describe, plain, wall_clock, wall_date
 from controller.journal.shifts import (
     NOBODY,
     Agreement,
-    Compared,
     Review,
+    ShadowComparison,
     Shift,
     Span,
     compare_attempts,
@@ -271,7 +271,7 @@ def _run_shadow(arguments: argparse.Namespace) -> int:
     return FAILED if any(attempt.agreement == "differs" for attempt in attempts) else OK
 
 
-def _comparison_lines(screen: Screen, table: str, attempts: Sequence[Compared]) -> Iterator[str]:
+def _comparison_lines(screen: Screen, table: str, attempts: Sequence[ShadowComparison]) -> Iterator[str]:
     """Yield the numbers of attempts by agreement, then each difference and each review."""
     counts = Counter(attempt.agreement for attempt in attempts)
     yield screen.styled(f"{table}: {len(attempts)} attempts", "bold")
@@ -286,7 +286,7 @@ def _comparison_lines(screen: Screen, table: str, attempts: Sequence[Compared]) 
             yield from screen.table(_row(attempt) for attempt in listed)
 
 
-def _row(attempt: Compared) -> Entry:
+def _row(attempt: ShadowComparison) -> Entry:
     causes = ", ".join(plain(code) for code in attempt.why)
     called = "review" if attempt.called is None else f"called {attempt.called}"
     because = f" ({causes})" if causes else ""
@@ -296,7 +296,7 @@ def _row(attempt: Compared) -> Entry:
     return Entry(f"{when}  #{attempt.attempt}", f"{called}{because}; {entered}", style)
 
 
-def _draw(arguments: argparse.Namespace, attempts: Sequence[Compared]) -> None:
+def _draw(arguments: argparse.Namespace, attempts: Sequence[ShadowComparison]) -> None:
     from controller.technician.pictures import picture_of  # noqa: PLC0415 - only for --pictures
 
     if arguments.journal is None:

@@ -6,7 +6,7 @@ from functools import singledispatch
 
 import msgspec
 
-from controller.model.effects import Effect, Judged, Lamp, Late, Proposed
+from controller.model.effects import Effect, Judged, Lamp, LateReading, Proposed
 from controller.model.outcomes import (
     Bets,
     BonusPaid,
@@ -214,7 +214,7 @@ def _effect_lines(effect: Effect, *, explain: bool, stamp: Stamp) -> Iterator[st
             yield from _explained(effect)
         case Lamp() if explain:
             yield f"{stamp(effect.t):>11}  {'lamp':<16} {effect.name}: {effect.shows}"
-        case Late() if explain:
+        case LateReading() if explain:
             late = (
                 f"arrived {effect.behind_us / 1000:.1f} ms too late, not used: {reading_line(effect.reading)}"
             )

@@ -130,7 +130,7 @@ class Recording(msgspec.Struct, frozen=True, kw_only=True):
     ended: str | None = None
 
 
-class Logged(msgspec.Struct, frozen=True, kw_only=True):
+class LogLine(msgspec.Struct, frozen=True, kw_only=True):
     """A line of the controller's log."""
 
     at: str
@@ -141,7 +141,7 @@ read_equipment = converter_of(Equipment)
 """Converts a status. Raises `msgspec.ValidationError`."""
 read_recordings = converter_of(tuple[Recording, ...])
 """Converts a list of recordings. Raises `msgspec.ValidationError`."""
-read_log = converter_of(tuple[Logged, ...])
+read_log = converter_of(tuple[LogLine, ...])
 """Converts the lines of the log. Raises `msgspec.ValidationError`."""
 
 

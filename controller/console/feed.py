@@ -143,7 +143,7 @@ REFRESH_S = 5.0
 
 
 @dataclass(frozen=True, slots=True)
-class Now:
+class ScreenState:
     """The shared state. If the controller sends no state, `floor` is None and `why` is the reason."""
 
     floor: Floor | None = None
@@ -174,7 +174,7 @@ class Feed:
         self._sought: ReviewId | None = None
         self._dirty = asyncio.Event()
         self._changed = asyncio.Condition()
-        self.now = Now()
+        self.now = ScreenState()
         self.version = 0
         self.outcome_counts: Counter[str] = Counter()
         """The number of outcomes of each type since the console started."""
@@ -245,24 +245,28 @@ class Feed:
             self._reviewed.put_nowait(review)
         return shown or ()
 
-    async def _fetch(self) -> Now:
+    async def _fetch(self) -> ScreenState:
         try:
             answer = await self._link.ask(do="table")
             if not answer.get("ok"):
-                return Now(why=str(answer.get("says", "the controller refused to send the table's state")))
+                return ScreenState(
+                    why=str(answer.get("says", "the controller refused to send the table's state"))
+                )
             floor = read_floor(answer.get("floor"))
             if not floor.up:
-                return Now(floor=floor)
+                return ScreenState(floor=floor)
             shown = await self._link.ask(do="board")
             if not shown.get("ok"):
-                return Now(floor=floor)
+                return ScreenState(floor=floor)
             filmed = self._pictures(floor)
             counts = msgspec.convert(shown.get("counts"), dict[str, int])
-            return Now(floor=floor, board=read_board(shown.get("board")), counts=counts, filmed=filmed)
+            return ScreenState(
+                floor=floor, board=read_board(shown.get("board")), counts=counts, filmed=filmed
+            )
         except LinkError as error:
-            return Now(why=str(error))
+            return ScreenState(why=str(error))
         except msgspec.ValidationError as error:
-            return Now(why=different_release(error))
+            return ScreenState(why=different_release(error))
 
 
 def different_release(error: msgspec.ValidationError) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import jinja2
 
 from controller.console import words
-from controller.console.feed import Now
+from controller.console.feed import ScreenState
 from controller.console.guard import Session
 from controller.console.keys import CHIPS, keys_for
 
@@ -37,13 +37,13 @@ class Pages:
         self._panels = {name: self._env.get_template(f"{name}.html") for name in PANELS}
         self._board = self._env.get_template("board.html")
 
-    def staff(self, now: Now, session: Session) -> str:
+    def staff(self, now: ScreenState, session: Session) -> str:
         """Return the staff's page."""
         return self._env.get_template("staff.html").render(
             session=session, panels=self.panels(now, session), names=PANELS
         )
 
-    def panels(self, now: Now, session: Session) -> dict[str, str]:
+    def panels(self, now: ScreenState, session: Session) -> dict[str, str]:
         """Return the panels of the staff's page, by name."""
         floor = now.floor
         keys = None if floor is None or not floor.up else keys_for(floor, session.role)
@@ -56,11 +56,11 @@ class Pages:
         """Return the sign-in page."""
         return self._env.get_template("sign-in.html").render(names=names, trouble=message)
 
-    def display(self, now: Now) -> str:
+    def display(self, now: ScreenState) -> str:
         """Return the players' page."""
         return self._env.get_template("display.html").render(board=self.board(now))
 
-    def board(self, now: Now) -> str:
+    def board(self, now: ScreenState) -> str:
         """Return the contents of the players' page: the board, the counts, and the game's name."""
         if now.board is None or now.floor is None:
             return self._env.get_template("no-board.html").render()

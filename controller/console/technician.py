@@ -114,14 +114,14 @@ class Begin(Body, frozen=True, kw_only=True):
     device: str
 
 
-class Answered(Body, frozen=True, kw_only=True):
+class AnswerBody(Body, frozen=True, kw_only=True):
     """The technician's answer."""
 
     answer: Answer
 
 
 _begin_of = msgspec.json.Decoder(Begin).decode
-_answered_of = msgspec.json.Decoder(Answered).decode
+_answered_of = msgspec.json.Decoder(AnswerBody).decode
 StillValid = Callable[[], Awaitable[bool]]
 Panels = Callable[[], Awaitable[dict[str, str]]]
 Stream = Callable[[Panels, Callable[[], Awaitable[None]], StillValid], AsyncIterator[bytes]]

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import msgspec
 
 from controller.games.game import Game
-from controller.machines.setup import First, Setup, State
+from controller.machines.setup import NextNumbers, Setup, State
 from controller.model.outcomes import (
     ATTEMPT_KINDS,
     AttemptKind,
@@ -75,7 +75,7 @@ class LastRow(NamedTuple):
     data: Data | None
 
 
-class Resumed(NamedTuple):
+class StoppedState(NamedTuple):
     """The state in which the last session stopped; the `pending` attempts were cut off and await a ruling.
 
     With `held`, a person or a switch locked the table, and only a person may unlock it. With `bets_closed`,
@@ -83,7 +83,7 @@ class Resumed(NamedTuple):
     """
 
     state: State
-    first: First
+    first: NextNumbers
     pending: tuple[InFlight, ...]
     held: bool
     bets_closed: bool
@@ -94,10 +94,10 @@ class Resumed(NamedTuple):
 def resume(
     game: Game,
     state: State,
-    first: First,
+    first: NextNumbers,
     in_flight: tuple[InFlight, ...],
     last_rows: Iterable[LastRow],
-) -> Resumed:
+) -> StoppedState:
     """Combine the journal's state, numbers and open attempts with its last rows in `RESUMED_FROM`."""
     held: bool | None = None
     bets_closed = False
@@ -115,7 +115,7 @@ def resume(
     for cut in in_flight:
         following = max(getattr(first, cut.attempt), cut.number + 1)
         first = msgspec.structs.replace(first, **{cut.attempt: following})
-    return Resumed(
+    return StoppedState(
         state=_state_after_stop(game, state, cut_off=bool(in_flight)),
         first=first,
         pending=in_flight,
@@ -165,7 +165,7 @@ def concerns_earlier_attempt(reasons: Iterable[Reason], by: str) -> bool:
     return by == NOBODY or any(reason.code == POWER_LOST for reason in reasons)
 
 
-def opening_outcomes(resumed: Resumed, setup: Setup, t: int) -> tuple[list[Outcome], First]:
+def opening_outcomes(resumed: StoppedState, setup: Setup, t: int) -> tuple[list[Outcome], NextNumbers]:
     """Return the first outcomes of a session that starts at `t`, in us, and the next numbers.
 
     The outcomes are the unpublished reviews of attempts that were cut off, the opening of bets if no such
@@ -218,8 +218,8 @@ class CutOffAttempts:
         return "; ".join(f"{attempt}: {void}, because a power loss cut it off" for attempt, void in calls)
 
     def close(
-        self, entered: Input | None, first: First, t: int, *, bets_closed: bool
-    ) -> tuple[list[Outcome], First]:
+        self, entered: Input | None, first: NextNumbers, t: int, *, bets_closed: bool
+    ) -> tuple[list[Outcome], NextNumbers]:
         """Void the pending attempts, on a person's ruling (`entered`) or because play continues (None).
 
         Return the outcomes, with time `t` in us and numbered from `first`, and the next numbers. If bets are
@@ -267,8 +267,8 @@ def _void(cut: InFlight, reasons: tuple[Reason, ...], by: str, who: str | None) 
 
 
 def _numbered(
-    parts: Sequence[tuple[str, Data]], setup: Setup, first: First, t: int
-) -> tuple[list[Outcome], First]:
+    parts: Sequence[tuple[str, Data]], setup: Setup, first: NextNumbers, t: int
+) -> tuple[list[Outcome], NextNumbers]:
     outcomes = [
         Outcome(type=kind, t=t, id=outcome_id(setup.table, setup.session, seq), seq=seq, data=data)
         for seq, (kind, data) in enumerate(parts, first.seq)
@@ -279,7 +279,7 @@ def _numbered(
 class OpenAttempts:
     """The numbers of the last attempts of each kind that ended or went to review."""
 
-    def __init__(self, first: First) -> None:
+    def __init__(self, first: NextNumbers) -> None:
         """Start with all attempts before these next numbers as ended."""
         self._ended: dict[AttemptKind, int] = {kind: getattr(first, kind) - 1 for kind in ATTEMPT_KINDS}
         self._reviewed = dict(self._ended)
@@ -292,17 +292,17 @@ class OpenAttempts:
             if isinstance(number, int):
                 reached[kind] = max(reached[kind], number)
 
-    def open_before(self, first: First) -> bool:
+    def open_before(self, first: NextNumbers) -> bool:
         """Return whether an attempt before these next numbers awaits its call or a ruling."""
         return any(getattr(first, kind) - 1 > self._ended[kind] for kind in ATTEMPT_KINDS)
 
-    def undecided_before(self, first: First) -> bool:
+    def undecided_before(self, first: NextNumbers) -> bool:
         """Return whether an attempt before these next numbers has neither ended nor gone to review."""
         decided = {kind: max(self._ended[kind], self._reviewed[kind]) for kind in ATTEMPT_KINDS}
         return any(getattr(first, kind) - 1 > decided[kind] for kind in ATTEMPT_KINDS)
 
 
-def begun_between(before: First, now: First) -> list[tuple[AttemptKind, int]]:
+def begun_between(before: NextNumbers, now: NextNumbers) -> list[tuple[AttemptKind, int]]:
     """Return the kind and number of each attempt that began between `before` and `now`."""
     return [
         (kind, getattr(now, kind) - 1) for kind in ATTEMPT_KINDS if getattr(now, kind) > getattr(before, kind)

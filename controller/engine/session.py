@@ -11,9 +11,9 @@ from controller.machines.agenda import NEVER_US, Agenda
 from controller.machines.flat import InputRefused
 from controller.machines.health import Health
 from controller.machines.refusals import RULINGS, SETTLEMENT_INPUTS, require_role
-from controller.machines.setup import CarriedReadings, First, Setup, State
+from controller.machines.setup import CarriedReadings, NextNumbers, Setup, State
 from controller.machines.table import TableMode
-from controller.model.effects import Effect, Late
+from controller.model.effects import Effect, LateReading
 from controller.model.outcomes import Awaited, DiceOut, TableEvent
 from controller.model.readings import (
     AnyReading,
@@ -248,9 +248,9 @@ class Session:
         may = tuple(name for name in self.allowed() if name in RULINGS - {"play", "fold"})
         return msgspec.structs.replace(awaited, may=may)
 
-    def first(self) -> First:
+    def first(self) -> NextNumbers:
         """Return the next numbers of outcomes, attempts and rounds."""
-        return msgspec.structs.replace(First(seq=self._agenda.next_seq), **self._game.next_numbers())
+        return msgspec.structs.replace(NextNumbers(seq=self._agenda.next_seq), **self._game.next_numbers())
 
     def _report_losses(self) -> None:
         order = self._order
@@ -261,7 +261,7 @@ class Session:
 
     def _set_aside(self, reading: AnyReading, behind_us: int) -> None:
         self.late += 1
-        self._agenda.effects.append(Late(reading=reading, behind_us=behind_us))
+        self._agenda.effects.append(LateReading(reading=reading, behind_us=behind_us))
         now_us = self._order.now
         # A reading with a time in the future arrived now or earlier.
         seen = msgspec.structs.replace(reading, t=min(reading.t, now_us))

@@ -37,7 +37,7 @@ _EPOCH = (1980, 1, 1, 0, 0, 0)
 """The time of all archive entries; the time of a picture is in its name."""
 
 
-class About(msgspec.Struct, frozen=True, kw_only=True):
+class PictureDescription(msgspec.Struct, frozen=True, kw_only=True):
     """A description of the pictures; `t_us` is the camera's time in us."""
 
     camera: str
@@ -51,7 +51,7 @@ class About(msgspec.Struct, frozen=True, kw_only=True):
     """Whether the clip reached its maximum size before the throw ended."""
 
 
-_decode_about = msgspec.json.Decoder(About).decode
+_decode_about = msgspec.json.Decoder(PictureDescription).decode
 
 
 class Closed(NamedTuple):
@@ -96,7 +96,7 @@ class Writer:
         """Add a picture: `die` (a section of a frame), `whole` (a frame) or `clip` (a reduced frame)."""
         self._archive.writestr(zipfile.ZipInfo(f"{kind}-{t_us}.jpg", _EPOCH), jpeg)
 
-    def close(self, about: About) -> Closed:
+    def close(self, about: PictureDescription) -> Closed:
         """Complete the file and return it."""
         self._archive.writestr(zipfile.ZipInfo(ABOUT, _EPOCH), msgspec.json.encode(about))
         self._archive.close()
@@ -108,7 +108,7 @@ class Pictures:
     """A verified file; `entries` contains the JPEGs by name."""
 
     sha256: str
-    about: About
+    about: PictureDescription
     entries: Mapping[str, bytes]
 
     def of(self, kind: str) -> tuple[str, ...]:
@@ -174,7 +174,7 @@ class StoredFile(NamedTuple):
     wall_s: float
 
 
-class Deleted(msgspec.Struct, frozen=True, kw_only=True):
+class DeletionRecord(msgspec.Struct, frozen=True, kw_only=True):
     """The record of a deletion: the time, the person or `retention`, and the reason."""
 
     sha256: str
@@ -197,7 +197,7 @@ class HeldError(Exception):
     """A file that may not be deleted; the message names the person who placed the hold, and the reason."""
 
 
-_decode_deleted = msgspec.json.Decoder(Deleted).decode
+_decode_deleted = msgspec.json.Decoder(DeletionRecord).decode
 _decode_hold = msgspec.json.Decoder(Hold).decode
 
 
@@ -278,7 +278,7 @@ class Folder:
             self._file(sha256).unlink()
         except FileNotFoundError:
             return False
-        self._record(Deleted(sha256=sha256, wall_s=now_s, by=by, why=why))
+        self._record(DeletionRecord(sha256=sha256, wall_s=now_s, by=by, why=why))
         self._sync()
         return True
 
@@ -324,7 +324,7 @@ class Folder:
             return None
         return status.st_ino, status.st_size, status.st_mtime_ns
 
-    def deleted(self) -> Iterator[Deleted]:
+    def deleted(self) -> Iterator[DeletionRecord]:
         """Yield the recorded deletions, oldest first; skip unreadable lines."""
         with suppress(OSError):
             for line in (self.path / DELETED).read_bytes().splitlines():
@@ -341,7 +341,7 @@ class Folder:
             return f"{self.path} can't be read ({error.strerror}); {_READ_ADVICE}"
         return f"not in {self.path}, because they were never written, or deleted without a record"
 
-    def _record(self, deleted: Deleted) -> None:
+    def _record(self, deleted: DeletionRecord) -> None:
         path = self.path / DELETED
         with path.open("ab") as stream:
             os.fchmod(stream.fileno(), _MODE)
@@ -384,7 +384,7 @@ class WallTime(NamedTuple):
     synced: bool
 
 
-class Keeper:
+class StorageThread:
     """A thread that stores files, and deletes files that are too old or exceed the quota."""
 
     def __init__(

@@ -7,8 +7,8 @@ from typing import cast
 import msgspec
 
 from controller.journal.chain import Draft, WallTime
-from controller.machines.setup import First, Setup, State
-from controller.model.effects import Basis, Effect, Judged, Lamp, Late, Proposed, Verdict
+from controller.machines.setup import NextNumbers, Setup, State
+from controller.model.effects import Basis, Effect, Judged, Lamp, LateReading, Proposed, Verdict
 from controller.model.outcomes import ATTEMPT_KINDS, AttemptKind, Outcome, data_of
 from controller.model.readings import AnyReading
 from controller.model.verdicts import DealVerdict, Reason, SpinVerdict, ThrowVerdict
@@ -67,11 +67,11 @@ class Recording(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     sha256: str | None = None
 
 
-class After(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class StateAfterRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The session's state and next numbers after a row."""
 
     state: State
-    first: First
+    first: NextNumbers
     recording: Recording | None = None
 
 
@@ -142,7 +142,7 @@ class AckRefused(msgspec.Struct, frozen=True, kw_only=True):
     count: int = 1
 
 
-class Pruned(msgspec.Struct, frozen=True, kw_only=True):
+class PruningDecision(msgspec.Struct, frozen=True, kw_only=True):
     """A decision to prune the evidence before one row, and the bodies of outcomes before another row."""
 
     evidence_below: int
@@ -319,7 +319,7 @@ def unpack(packed: bytes) -> Evidence:
 class Drafter:
     """Drafts rows, in order, and records the beginning of each attempt once."""
 
-    def __init__(self, first: First) -> None:
+    def __init__(self, first: NextNumbers) -> None:
         """Start with the next numbers `first`."""
         self._first = first
         self._state = State()
@@ -328,7 +328,7 @@ class Drafter:
         """Continue with the state and numbers of a new session."""
         self._first, self._state = setup.first, setup.state
 
-    def draft_effects(self, effects: Sequence[Effect], after: After, wall: WallTime) -> list[Draft]:
+    def draft_effects(self, effects: Sequence[Effect], after: StateAfterRow, wall: WallTime) -> list[Draft]:
         """Draft the rows of one reading's effects. The last row contains the state after these effects.
 
         If the state changes without any effect, a separate row records the change.
@@ -368,7 +368,7 @@ class Drafter:
             self._first = first
         return [_attempt_draft(kind, number, t, wall) for kind, number in begun]
 
-    def _new_attempts(self, first: First) -> list[tuple[AttemptKind, int]]:
+    def _new_attempts(self, first: NextNumbers) -> list[tuple[AttemptKind, int]]:
         """Return the attempts that began since the last rows, according to the session's next numbers."""
         return [
             (kind, getattr(first, kind) - 1)
@@ -399,7 +399,7 @@ def event_draft(name: str, data: object, wall: WallTime) -> Draft:
     return Draft(name=name, wall=wall, body=encode(data), signed=name in SIGNED_EVENTS)
 
 
-def late_draft(late: Sequence[Late], wall: WallTime) -> Draft:
+def late_draft(late: Sequence[LateReading], wall: WallTime) -> Draft:
     """Draft a row for readings that arrived too late."""
     return event_draft(LATE, late, wall)
 

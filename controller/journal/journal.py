@@ -11,11 +11,11 @@ from controller.journal.contents import (
     SESSION_STARTED,
     Ack,
     AckProof,
-    After,
     Drafter,
     Identity,
-    Pruned,
+    PruningDecision,
     Recording,
+    StateAfterRow,
     event_draft,
 )
 from controller.journal.faults import Alarm, JournalFault
@@ -25,8 +25,8 @@ from controller.journal.opening import Acceptance, Recovered, open_journal, reco
 from controller.journal.reading import Reader
 from controller.journal.verify import Progress
 from controller.journal.writer import Entry, Limits, OnDurable, Ticket, WallClock, Writer
-from controller.machines.setup import First, State
-from controller.model.effects import Effect, Late
+from controller.machines.setup import NextNumbers, State
+from controller.model.effects import Effect, LateReading
 from controller.model.outcomes import AttemptKind, Outcome
 
 
@@ -116,16 +116,16 @@ class Journal:
         return self._writer.put(Entry(draft=draft))
 
     def append(
-        self, effects: Sequence[Effect], state: State, first: First, recording: Recording | None = None
+        self, effects: Sequence[Effect], state: State, first: NextNumbers, recording: Recording | None = None
     ) -> Ticket:
         """Queue one reading's effects, with the session's state and next numbers after them."""
         wall = self._wall()
-        late = tuple(effect for effect in effects if isinstance(effect, Late))
+        late = tuple(effect for effect in effects if isinstance(effect, LateReading))
         if late and len(late) == len(effects):
             return self._writer.put(Entry(late=late))
         next_seq = self._in_sequence(effects)
         kept = tuple(effects)
-        after = After(state=state, first=first, recording=recording)
+        after = StateAfterRow(state=state, first=first, recording=recording)
         ticket = self._writer.put(
             Entry(draft=lambda drafter: drafter.draft_effects(kept, after, wall), late=late)
         )
@@ -165,7 +165,7 @@ class Journal:
         """
         with Reader(self.place.journal) as reader:
             limit = reader.prunable_below()
-            pruned = Pruned(
+            pruned = PruningDecision(
                 evidence_below=min(limit, reader.first_since(evidence_before_us)),
                 bodies_below=min(limit, reader.first_since(bodies_before_us)),
                 by=by,

@@ -48,8 +48,8 @@ from controller.journal.store import (
     write_origin,
 )
 from controller.journal.totals import Totals
-from controller.journal.verify import Progress, Walk, check_stray_rows
-from controller.machines.setup import First, State
+from controller.journal.verify import JournalWalk, Progress, check_stray_rows
+from controller.machines.setup import NextNumbers, State
 from controller.model.outcomes import ATTEMPT_KINDS, AttemptKind
 
 
@@ -64,7 +64,7 @@ class Recovered(NamedTuple):
 
     session: int
     state: State
-    first: First
+    first: NextNumbers
     in_flight: tuple[InFlight, ...]
     last_n: int
     last_link: bytes
@@ -94,13 +94,13 @@ def recover(place: JournalLocation, key: PublicKey, table: str) -> Recovered:
 
 def walk_from_checkpoint(
     connection: apsw.Connection, path: Path, key: PublicKey, table: str, progress: Progress | None = None
-) -> Walk:
+) -> JournalWalk:
     """Check the journal's table and key, and verify at least the rows since its last checkpoint."""
     origin = read_origin(connection, path)
     if origin is not None and origin.table != table:
         found, expected = f"the journal of table {origin.table}", f"that of table {table}"
         raise JournalFault("journal_other_table", path, found, expected)
-    walk = Walk(connection, path)
+    walk = JournalWalk(connection, path)
     if walk.key.raw != key.raw:
         found = f"key {walk.key.raw.hex()[:16]} in the journal"
         raise JournalFault("journal_key_differs", path, found, f"key {key.raw.hex()[:16]}")
@@ -229,7 +229,7 @@ class _End(NamedTuple):
 
 
 def _faults_at_the_end(
-    connection: apsw.Connection, walk: Walk, place: JournalLocation, head: Head | None
+    connection: apsw.Connection, walk: JournalWalk, place: JournalLocation, head: Head | None
 ) -> Iterator[JournalFault]:
     """Yield the faults at a journal's end: unsigned rows, missing rows, or a fault of the head file."""
     if walk.layout < ALL_SIGNED and walk.n:
@@ -288,7 +288,7 @@ def _build_acceptance(acceptances: _Acceptances, totals: Totals, head: Head | No
 
 
 def _write_acceptance(
-    connection: apsw.Connection, key: Key, walk: Walk, accepted: AcceptedJournal, now: WallTime
+    connection: apsw.Connection, key: Key, walk: JournalWalk, accepted: AcceptedJournal, now: WallTime
 ) -> _End:
     rows: list[Row] = seal([event_draft(ACCEPTED, accepted, now)], walk.n, walk.link, key)
     # One commit writes the row and the layout. With two, a power cut could require a second acceptance.
@@ -349,7 +349,7 @@ def check_replaceable(place: JournalLocation, old: Key | None, new: Key | None) 
 
 def _open_for_replacement(
     stack: ExitStack, place: JournalLocation, old: Key | None, new: Key | None
-) -> tuple[apsw.Connection, Walk]:
+) -> tuple[apsw.Connection, JournalWalk]:
     absent = JournalFault(
         "journal_absent",
         place.journal,
@@ -366,7 +366,7 @@ def _open_for_replacement(
     check_journal_exists(place, head)
     connection = open_writer(place.journal)
     stack.callback(connection.close)
-    walk = Walk(connection, place.journal)
+    walk = JournalWalk(connection, place.journal)
     done = new is not None and walk.key.raw == new.public.raw
     if old is not None and not done and walk.key.raw != old.public.raw:
         found = f"key {walk.key.raw.hex()[:16]} in the journal"
@@ -381,7 +381,7 @@ def _open_for_replacement(
     return connection, walk
 
 
-def _handover(walk: Walk, old: Key | None, new: Key, authorization: Authorization) -> KeyReplaced:
+def _handover(walk: JournalWalk, old: Key | None, new: Key, authorization: Authorization) -> KeyReplaced:
     before = walk.key.raw
     return KeyReplaced(
         old=before.hex(),

@@ -23,7 +23,7 @@ from controller.journal.store import (
     read_origin,
     rows_where,
 )
-from controller.journal.verify import Keyring, Progress, Verified, read_keyring, verify_all
+from controller.journal.verify import Keyring, Progress, VerificationResult, read_keyring, verify_all
 
 SLICE = 500
 _encode = msgspec.json.Encoder().encode
@@ -173,7 +173,7 @@ class Reader:
 
     def verify_all(
         self, progress: Progress | None = None, *, every_signature: bool = True, head: Path | None = None
-    ) -> Verified:
+    ) -> VerificationResult:
         """Check every page, row and signature. With the path of the head file, also check the journal's end.
 
         Without `every_signature`, the signatures of outcomes are not checked. This takes a fraction of the

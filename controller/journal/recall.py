@@ -170,7 +170,7 @@ CORRECTION_ROWS = 2000
 """Number of later rows searched for corrections. Only recent attempts can be corrected."""
 
 
-class Recalled(NamedTuple):
+class RecalledOutcome(NamedTuple):
     """One outcome with its evidence, rulings, corrections and signature."""
 
     row: Row
@@ -191,7 +191,7 @@ class Recalled(NamedTuple):
         return None if self.evidence is None else build_judged(self.outcome, self.evidence)
 
 
-def recall(reader: Rows, outcome_id: str) -> Recalled:
+def recall(reader: Rows, outcome_id: str) -> RecalledOutcome:
     """Return an outcome by its id, with its evidence, rulings and corrections.
 
     Raises JournalFault if no outcome has this id, it was pruned, or its row does not match its digests.
@@ -204,7 +204,7 @@ def recall(reader: Rows, outcome_id: str) -> Recalled:
     identity = reader.identity_at(row.n)
     evidence = None if row.evidence is None else unpack(row.evidence)
     signature = row.signature
-    return Recalled(
+    return RecalledOutcome(
         row=row,
         outcome=outcome,
         identity=identity,

@@ -320,7 +320,7 @@ _RULINGS = frozenset(
 )
 
 
-class Compared(msgspec.Struct, kw_only=True):
+class ShadowComparison(msgspec.Struct, kw_only=True):
     """An attempt: the controller's own result, the last result entered by a person, and the wall time."""
 
     attempt: int
@@ -342,17 +342,17 @@ class Compared(msgspec.Struct, kw_only=True):
         return "agrees" if self.entered == self.called else "differs"
 
 
-def compare_attempts(journal: Rows) -> list[Compared]:
+def compare_attempts(journal: Rows) -> list[ShadowComparison]:
     """Return the comparisons of all attempts in a journal, in order."""
-    attempts: dict[int, Compared] = {}
-    latest: Compared | None = None
+    attempts: dict[int, ShadowComparison] = {}
+    latest: ShadowComparison | None = None
     for wall_us, outcome in _outcomes(journal):
         number = attempt_of(outcome)
         if number is None:
             if latest is not None and _repeats_result(outcome.data):
                 _enter(latest, latest.entered or latest.called, outcome.data)
             continue
-        latest = attempts.setdefault(number, Compared(attempt=number, wall_us=wall_us))
+        latest = attempts.setdefault(number, ShadowComparison(attempt=number, wall_us=wall_us))
         _add(latest, outcome)
     return [attempts[number] for number in sorted(attempts)]
 
@@ -363,7 +363,7 @@ def _outcomes(journal: Rows) -> Iterator[tuple[int, Outcome]]:
             yield row.wall.us, decode_outcome(row.body)
 
 
-def _add(attempt: Compared, outcome: Outcome) -> None:
+def _add(attempt: ShadowComparison, outcome: Outcome) -> None:
     data = outcome.data
     reasons = tuple(dict.fromkeys(reason.code for reason in reasons_of(data)))
     if outcome.type in REVIEWS:
@@ -377,7 +377,7 @@ def _add(attempt: Compared, outcome: Outcome) -> None:
         attempt.called, attempt.why = result, reasons
 
 
-def _enter(attempt: Compared, result: str | None, data: Data) -> None:
+def _enter(attempt: ShadowComparison, result: str | None, data: Data) -> None:
     attempt.entered = result
     attempt.by = " ".join(
         str(part) for part in (getattr(data, "by", None), getattr(data, "who", None)) if part

@@ -14,7 +14,7 @@ import apsw
 import msgspec
 
 from controller.journal.chain import Row, WallTime, genesis
-from controller.journal.contents import PRUNED, Pruned
+from controller.journal.contents import PRUNED, PruningDecision
 from controller.journal.faults import JournalFault
 from controller.journal.lock import lock_path, os_fault, sync_directory
 from controller.journal.schema import ALL_SIGNED, DROP_GUARDS, GUARDS, check_schema, migrate, version_of
@@ -375,7 +375,7 @@ def _check_pragmas(connection: apsw.Connection, path: Path) -> None:
 
 PRUNE_BATCH_ROWS = 500
 """Maximum number of rows pruned in one commit. The limit keeps the delay of an outcome short."""
-_decode_pruned = msgspec.json.Decoder(Pruned).decode
+_decode_pruned = msgspec.json.Decoder(PruningDecision).decode
 
 
 def first_row_since(connection: apsw.Connection, path: Path, wall_us: int) -> int:
@@ -429,7 +429,7 @@ def prune_batch(connection: apsw.Connection, path: Path) -> bool:
     return dropped > 0
 
 
-def _decisions(connection: apsw.Connection, path: Path) -> Iterator[Pruned]:
+def _decisions(connection: apsw.Connection, path: Path) -> Iterator[PruningDecision]:
     for row in rows_where(connection, path, SIGNED_EVENT_CLAUSE, (PRUNED,)):
         if row.body is not None:
             yield _decode_pruned(row.body)

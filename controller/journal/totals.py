@@ -21,18 +21,18 @@ from controller.journal.contents import (
     AcceptedJournal,
     Ack,
     AckRefused,
-    After,
     AttemptBegun,
     AttemptProgress,
     Identity,
     RecordedFault,
+    StateAfterRow,
     decode_outcome,
     encode,
     event_draft,
 )
 from controller.journal.faults import JournalFault
 from controller.journal.store import fetch_one, rows_where
-from controller.machines.setup import First, State
+from controller.machines.setup import NextNumbers, State
 from controller.model.outcomes import ATTEMPT_KINDS, AttemptKind
 
 Ranges = tuple[tuple[int, int], ...]
@@ -135,7 +135,7 @@ class Acks:
 _IDENTITY = msgspec.json.Decoder(Identity)
 _BEGUN = msgspec.json.Decoder(AttemptBegun)
 _ACCEPTED = msgspec.json.Decoder(AcceptedJournal)
-_AFTER = msgspec.json.Decoder(After)
+_AFTER = msgspec.json.Decoder(StateAfterRow)
 _ACK = msgspec.json.Decoder(Ack)
 _FAULT = msgspec.json.Decoder(RecordedFault)
 
@@ -150,7 +150,7 @@ class Totals(msgspec.Struct, kw_only=True, omit_defaults=True):
     seq: int = 0
     """The number of the last outcome."""
     state: State = State()
-    first: First = First()
+    first: NextNumbers = NextNumbers()
     attempts: dict[AttemptKind, AttemptProgress] = {}
     waiting: Ranges = ()
     """The numbers of the outcomes that settlement has not acknowledged."""

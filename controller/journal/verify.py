@@ -18,7 +18,7 @@ from controller.journal.contents import (
     SIGNED_EVENTS,
     Ack,
     KeyReplaced,
-    Pruned,
+    PruningDecision,
 )
 from controller.journal.faults import JournalFault
 from controller.journal.keys import PublicKey
@@ -114,10 +114,10 @@ Progress = Callable[[int, int], None]
 """Called with the number of rows walked so far and the total number of rows."""
 
 _ACK = msgspec.json.Decoder(Ack)
-_PRUNED = msgspec.json.Decoder(Pruned)
+_PRUNED = msgspec.json.Decoder(PruningDecision)
 
 
-class Verified(NamedTuple):
+class VerificationResult(NamedTuple):
     """The result of a walk that found no fault."""
 
     rows: int
@@ -132,7 +132,7 @@ class Verified(NamedTuple):
     """Descriptions of parts without a visible fault that no signature authenticates."""
 
 
-class Walk:
+class JournalWalk:
     """One walk along the rows of a journal."""
 
     def __init__(self, connection: apsw.Connection, path: Path) -> None:
@@ -189,7 +189,7 @@ class Walk:
         self.n, self.link, self.verified_from = before.n, before.link, begin
         self._partial = True
 
-    def run(self, progress: Progress | None = None, *, every_signature: bool = True) -> Verified:
+    def run(self, progress: Progress | None = None, *, every_signature: bool = True) -> VerificationResult:
         """Walk to the end. Raises JournalFault at the first fault.
 
         Without `every_signature`, check only the last signature and those of signed events, and compare the
@@ -211,7 +211,7 @@ class Walk:
             self._check_signature(self._unchecked)
         self._check_outbox(by_index=not every_signature)
         unauthenticated = (*self._unsigned_end(), *self.keyring.unsigned_handovers)
-        return Verified(
+        return VerificationResult(
             rows=self.n - first,
             last_n=self.n,
             last_link=self.link,
@@ -409,10 +409,10 @@ def _check_orphans(connection: apsw.Connection, path: Path, walked_n: int) -> No
 
 def verify_all(
     connection: apsw.Connection, path: Path, progress: Progress | None, *, every_signature: bool
-) -> tuple[Verified, Keyring]:
+) -> tuple[VerificationResult, Keyring]:
     """Check the database's pages and all rows; return the result and the keys that signed the rows.
 
-    Without `every_signature`, the signatures of outcomes are not checked (see `Walk.run`). Raises
+    Without `every_signature`, the signatures of outcomes are not checked (see `JournalWalk.run`). Raises
     JournalFault at the first fault.
     """
     try:
@@ -422,7 +422,7 @@ def verify_all(
     if lines != ["ok"]:
         raise JournalFault("journal_damaged", path, lines[0].replace("\n", "; "), "an undamaged database")
     check_stray_rows(connection, path)
-    walk = Walk(connection, path)
+    walk = JournalWalk(connection, path)
     verified = walk.run(progress, every_signature=every_signature)
     _check_orphans(connection, path, walk.n)
     return verified, walk.keyring

@@ -15,7 +15,7 @@ from controller.journal.contents import (
     HEALED,
     Ack,
     Drafter,
-    Pruned,
+    PruningDecision,
     WritingResumed,
     event_draft,
     late_draft,
@@ -26,7 +26,7 @@ from controller.journal.lock import list_readers, os_fault
 from controller.journal.opening import Opened, head_at
 from controller.journal.store import BUSY_MS, OpenFiles, insert, prune_batch, sqlite_fault
 from controller.journal.totals import Acks, checkpoint_body
-from controller.model.effects import Late
+from controller.model.effects import LateReading
 
 
 class Ticket:
@@ -69,9 +69,9 @@ class Entry:
 
     ticket: Ticket = field(default_factory=Ticket)
     draft: Callable[[Drafter], list[Draft]] = _no_drafts
-    late: tuple[Late, ...] = ()
+    late: tuple[LateReading, ...] = ()
     ack: Ack | None = None
-    pruned: Pruned | None = None
+    pruned: PruningDecision | None = None
     last: bool = False
     outside: bool = False
     """Whether outside parties can cause such entries without limit. Such entries may not fill the queue."""
@@ -148,7 +148,7 @@ class Writer:
         self._acks = Acks(opened.connection, path)
         self._drafter = Drafter(opened.totals.first)
         self._queue: Queue[Entry] = Queue(limits.max_waiting)
-        self._late: list[Late] = []
+        self._late: list[LateReading] = []
         self._late_entries: list[Entry] = []
         self._extra_drafts: list[Draft] = []
         self._pruning: list[tuple[Ticket, list[Row]]] = []

@@ -26,7 +26,7 @@ class SetupError(Exception):
     """The setup lacks data that its game needs, or its state is invalid."""
 
 
-class First(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class NextNumbers(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The next numbers of a session. Each starts at 1 by default."""
 
     seq: Annotated[int, Meta(ge=1)] = 1
@@ -91,7 +91,7 @@ class Setup:
     table: str
     ruleset: RuleSet
     session: str = "replay"
-    first: First = field(default_factory=First)
+    first: NextNumbers = field(default_factory=NextNumbers)
     state: State = field(default_factory=State)
     calls: Calls = "automatic"
     """Who makes the calls. The setting in `state`, if any, takes precedence."""

@@ -60,7 +60,7 @@ class Lamp(msgspec.Struct, frozen=True, kw_only=True):
     shows: str
 
 
-class Late(msgspec.Struct, frozen=True, kw_only=True):
+class LateReading(msgspec.Struct, frozen=True, kw_only=True):
     """A reading that has no effect.
 
     It arrived too late by `behind_us`, or its time is well after its arrival.
@@ -70,4 +70,4 @@ class Late(msgspec.Struct, frozen=True, kw_only=True):
     behind_us: int
 
 
-Effect = Outcome | Judged | Proposed | Lamp | Late
+Effect = Outcome | Judged | Proposed | Lamp | LateReading

@@ -183,7 +183,7 @@ class ReportedDevice(NamedTuple):
     switches: tuple[str, ...] | None = None
 
 
-class Claim(NamedTuple):
+class ResourceClaim(NamedTuple):
     """A resource that two devices can't share, such as a port, a name or a GPIO line."""
 
     at: KeyPath

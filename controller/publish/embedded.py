@@ -58,7 +58,7 @@ class EngineSetup(NamedTuple):
     """Reports to the table which positions have a Play wager in a round of bets."""
 
 
-class Blocked(Exception):
+class EngineBlocked(Exception):
     """The engine can't continue before a person has intervened. `code` is a key of FAULTS."""
 
     def __init__(self, code: str, message: str) -> None:
@@ -167,7 +167,7 @@ class EmbeddedSink:
         code = None
         try:
             action()
-        except Blocked as blocked:
+        except EngineBlocked as blocked:
             code, found = blocked.code, str(blocked)
         except Exception as error:  # noqa: BLE001 - after any exception, the outcome is offered again
             code, found = "settlement_failed", f"{type(error).__name__}: {error}"

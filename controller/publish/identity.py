@@ -29,7 +29,7 @@ from controller.publish.events import (
     read_status,
 )
 from controller.publish.faults import Alarm, PublishFault
-from controller.publish.wire import Signature, Signer, Unreadable, Verifier, is_signed, sign_message
+from controller.publish.wire import Signature, Signer, UnreadableMessage, Verifier, is_signed, sign_message
 
 PIN = b"table-engine pin\0"
 Authenticity = Literal["genuine", "unsigned", "forged"]
@@ -193,7 +193,7 @@ class DuplicateClientDetector:
     def receive(self, payload: bytes) -> None:
         """Record a status that this table sent."""
         self._own.append(payload)
-        with suppress(Unreadable):
+        with suppress(UnreadableMessage):
             session = read_status(payload).session
             self._session = session if session is not None else self._session
 
@@ -204,7 +204,7 @@ class DuplicateClientDetector:
         """
         if payload in self._own or (retained and self._connections < 2):
             return
-        with suppress(Unreadable):
+        with suppress(UnreadableMessage):
             status = read_status(payload)
             if status.state == "online" and not self._is_of_previous_run(status, now_us):
                 found = (

@@ -50,7 +50,7 @@ from controller.publish.mqtt_link import (
     tls_context,
 )
 from controller.publish.sink import Acknowledged, Backoff, Post, RandomFraction, Ready, Report
-from controller.publish.wire import Signer, Unreadable, topics_of
+from controller.publish.wire import Signer, UnreadableMessage, topics_of
 
 WAIT_TIMEOUT_S = 0.5
 REFUSED = 0x80
@@ -439,7 +439,7 @@ class MqttSink:
     def _handle_answer(self, payload: bytes) -> None:
         try:
             answer = read_answer(payload)
-        except Unreadable as error:
+        except UnreadableMessage as error:
             where = self._topics.answer
             self._unreadable_us = self._now_us()
             self._alarm.report(PublishFault("answer_unreadable", where, f"{error}: {payload[:80]!r}"))

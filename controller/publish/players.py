@@ -16,7 +16,7 @@ from msgspec import Raw
 from controller.games.registry import game_of
 from controller.journal.chain import Row
 from controller.journal.reading import Outbox, check_contents, find_row_number
-from controller.machines.setup import First, State
+from controller.machines.setup import NextNumbers, State
 from controller.model.outcomes import (
     Awaited,
     Bets,
@@ -176,7 +176,7 @@ _decode_outcome = msgspec.json.Decoder(_OutcomeBody).decode
 _encode_board = msgspec.json.Encoder().encode
 
 
-def first_board(table: str, session: str, game: str, state: State, first: First) -> TableBoard:
+def first_board(table: str, session: str, game: str, state: State, first: NextNumbers) -> TableBoard:
     """Return a table's board at startup, without any outcome."""
     board = TableBoard(
         table=table,

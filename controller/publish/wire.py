@@ -31,18 +31,18 @@ _MAX_REASON = 200
 """Maximum number of characters of the reason why a message is unreadable, which may quote the message."""
 
 
-class Unreadable(msgspec.DecodeError):
+class UnreadableMessage(msgspec.DecodeError):
     """Bytes that are not the expected message, for example because they are too long or not JSON."""
 
 
 def bounded(decode: Callable[[bytes], T], payload: bytes, max_bytes: int) -> T:
     """Decode a message. Raises Unreadable, and no other exception, if the bytes are not a valid message."""
     if len(payload) > max_bytes:
-        raise Unreadable(f"found {len(payload)} bytes, expected at most {max_bytes}")
+        raise UnreadableMessage(f"found {len(payload)} bytes, expected at most {max_bytes}")
     try:
         return decode(payload)
     except (msgspec.MsgspecError, ValueError, RecursionError) as error:
-        raise Unreadable(excerpt(str(error), _MAX_REASON)) from error
+        raise UnreadableMessage(excerpt(str(error), _MAX_REASON)) from error
 
 
 EVENT = b"table-event\0"

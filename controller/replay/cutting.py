@@ -90,7 +90,7 @@ def _outcomes(effects: Iterable[Effect]) -> list[Outcome]:
 
 
 @dataclass(slots=True)
-class _Replayed:
+class _ReplayResult:
     """The outcomes of each attempt in a log, and the arrival of each attempt's first reading in us."""
 
     lateness_us: int
@@ -165,7 +165,7 @@ def cut_attempts(path: str, first: int, last: int, rules: FindRules) -> Piece:
     return _shortest(path, rules, replayed, range(first, last + 1))
 
 
-def _shortest(path: str, rules: FindRules, replayed: _Replayed, wanted: range) -> Piece:
+def _shortest(path: str, rules: FindRules, replayed: _ReplayResult, wanted: range) -> Piece:
     expected = [outcome for number in wanted for outcome in replayed.outcomes[number]]
     for from_us, to_us in replayed.bounds(wanted[0], wanted[-1]):
         piece = _piece(path, rules, from_us, to_us)
@@ -187,9 +187,9 @@ def _piece(path: str, rules: FindRules, from_us: int, to_us: int) -> Piece | Non
             return None
 
 
-def _replay_log(log: Log, ruleset: RuleSet) -> _Replayed:
+def _replay_log(log: Log, ruleset: RuleSet) -> _ReplayResult:
     session = Session(build_setup(log.header, ruleset, log.name))
-    replayed = _Replayed(round(ruleset.max_lateness_ms * 1000))
+    replayed = _ReplayResult(round(ruleset.max_lateness_ms * 1000))
     for reading in log:
         replayed.record(session.feed(reading))
     replayed.record(session.finish(cut=log.truncated))

@@ -11,7 +11,7 @@ from typing import BinaryIO, Literal, NamedTuple, Self
 import msgspec
 
 from controller.games.registry import GAMES
-from controller.machines.setup import First, State
+from controller.machines.setup import NextNumbers, State
 from controller.model.conversion import StrictJsonError, decode_strict
 from controller.model.geometry import DiceTable, Wheel
 from controller.model.readings import AnyReading, Reading
@@ -38,7 +38,7 @@ FORMAT = "table-readings"
 _PARTS: dict[str, type[msgspec.Struct]] = {
     "dice_table": DiceTable,
     "wheel": Wheel,
-    "first": First,
+    "first": NextNumbers,
     "state": State,
 }
 
@@ -61,7 +61,7 @@ class Header(
     dice_table: DiceTable | None = None
     wheel: Wheel | None = None
     session: str | int | None = None
-    first: First | None = None
+    first: NextNumbers | None = None
     state: State | None = None
     rules: RuleSet | None = None
     sources: dict[str, tuple[str, ...]] | None = None

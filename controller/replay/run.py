@@ -11,9 +11,9 @@ import msgspec
 
 from controller.engine.session import Session
 from controller.games.registry import game_of
-from controller.machines.setup import LOCKING_SWITCHES, First, Setup, State
+from controller.machines.setup import LOCKING_SWITCHES, NextNumbers, Setup, State
 from controller.model.conversion import StrictJsonError, decode_strict
-from controller.model.effects import Effect, Late
+from controller.model.effects import Effect, LateReading
 from controller.model.geometry import Wheel, beam_mistakes, pocket_mistakes
 from controller.model.outcomes import Outcome
 from controller.model.readings import AnyReading, kind_of
@@ -55,7 +55,7 @@ def build_setup(header: Header, ruleset: RuleSet, name: str, calls: Calls | None
         table=header.table,
         ruleset=ruleset,
         session=DEFAULT_SESSION if header.session is None else str(header.session),
-        first=header.first or First(),
+        first=header.first or NextNumbers(),
         state=state if calls is None else msgspec.structs.replace(state, calls=calls),
         dice_table=header.dice_table,
         wheel=header.wheel,
@@ -93,7 +93,7 @@ def replay(log: Log, setup: Setup, progress: Callable[[int], None] | None = None
 
 def _first_late(effects: Sequence[Effect], batch: Sequence[AnyReading], lines: Sequence[int]) -> str | None:
     """Describe the first reading that does not count, with the line number if it is in this batch."""
-    late = next((effect for effect in effects if isinstance(effect, Late)), None)
+    late = next((effect for effect in effects if isinstance(effect, LateReading)), None)
     if late is None:
         return None
     seen = late.reading

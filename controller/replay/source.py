@@ -192,14 +192,14 @@ class LineError(Exception):
         """The remedy, if it differs from the general advice for bad lines."""
 
 
-class Salvaged(typing.NamedTuple):
+class SalvagedLine(typing.NamedTuple):
     """A line decoded without unknown fields, which are listed; `reading` is None if the kind is unknown."""
 
     reading: AnyReading | None
     unknown: tuple[str, ...]
 
 
-def salvage(line: bytes) -> Salvaged:
+def salvage(line: bytes) -> SalvagedLine:
     """Decode a line, and ignore an unknown kind or unknown fields.
 
     Raises LineError if the line has any other mistake.
@@ -208,7 +208,7 @@ def salvage(line: bytes) -> Salvaged:
     kind = _read_kind(fields)
     known = KINDS.get(kind)
     if known is None:
-        return Salvaged(None, (f"kind `{kind}`",))
+        return SalvagedLine(None, (f"kind `{kind}`",))
     names = {"kind", *known.__struct_encode_fields__}
     unknown = tuple(f"field `{name}` of `{kind}`" for name in fields if name not in names)
     kept = {name: value for name, value in fields.items() if name in names}
@@ -216,7 +216,7 @@ def salvage(line: bytes) -> Salvaged:
         # A ruling may name the attempt by a JSON number, as outcomes do.
         kept["what"] = msgspec.Raw(b'"%s"' % bytes(kept["what"]))
     try:
-        return Salvaged(decode_reading(msgspec.json.encode(kept)), unknown)
+        return SalvagedLine(decode_reading(msgspec.json.encode(kept)), unknown)
     except UNDECODABLE as error:
         raise build_line_error(error, kept, known, f"a `{kind}` reading") from error
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple, Protocol
 
 from controller.model.readings import Wall
-from controller.model.tables import Claim, DeclaredDevice, DeviceReading, KeyPath, ReportedDevice
+from controller.model.tables import DeclaredDevice, DeviceReading, KeyPath, ReportedDevice, ResourceClaim
 from controller.settings.document import validate
 from controller.settings.mistakes import Mistake, SettingsError, did_you_mean, one_of
 from controller.settings.yaml_text import Document, Value
@@ -35,7 +35,7 @@ class DeviceKind(Protocol):
     def reported_devices(self, name: str, settings: object) -> Iterable[ReportedDevice]:
         """Return the devices of the table whose readings the device `name` sends."""
 
-    def claims(self, settings: object) -> Iterable[Claim]:
+    def claims(self, settings: object) -> Iterable[ResourceClaim]:
         """Return the resources that no other device may use, such as a port or a line."""
 
     def mistakes(self, settings: object, folder: Path) -> Iterable[DeviceMistake]:

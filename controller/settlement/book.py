@@ -60,7 +60,7 @@ class Remove(Request, frozen=True, kw_only=True, tag="remove"):
     id: str
 
 
-class Malformed(Exception):
+class MalformedLine(Exception):
     """A line that is not a request. `line` counts from 1."""
 
     def __init__(self, line: int, found: str, expected: str) -> None:

@@ -16,7 +16,7 @@ from controller.settlement.book import (
     AnswerLine,
     Book,
     Increase,
-    Malformed,
+    MalformedLine,
     Reduce,
     Refusal,
     Request,
@@ -55,28 +55,28 @@ class Decoder:
             raise _malformed(value, raw, line, str(error), self._kinds) from error
         except StrictJsonError as error:
             if raw.startswith(BOM_UTF8):
-                raise Malformed(
+                raise MalformedLine(
                     line, _printable(raw), "one JSON object in UTF-8 without a byte order mark"
                 ) from error
-            raise Malformed(line, f"{error.found} in {_printable(raw)}", error.expected) from error
+            raise MalformedLine(line, f"{error.found} in {_printable(raw)}", error.expected) from error
 
 
 def _malformed(
     value: object, raw: bytes, line: int, error: str, kinds: Mapping[str, type[Request]]
-) -> Malformed:
+) -> MalformedLine:
     """Return the error in a line of valid JSON. The `do` is checked first, then the fields."""
     do = value.get("do") if isinstance(value, dict) else None
     kind = kinds.get(do) if isinstance(do, str) else None
     if kind is None:
         found = f"`do` {_as_json(do)}" if do is not None else _printable(raw)
-        return Malformed(line, found, f"a request whose `do` is one of {', '.join(sorted(kinds))}")
+        return MalformedLine(line, found, f"a request whose `do` is one of {', '.join(sorted(kinds))}")
     match = _ERROR.fullmatch(error)
     assert match is not None
     text, path = match["text"], match["path"] or "$"
     if of_field := _OF_FIELD.fullmatch(text):
         found = ("no" if of_field["is"] == "missing required" else "an unknown") + f" `{of_field['field']}`"
-        return Malformed(line, f"{found} in {_printable(raw)}", f"the fields of `{do}`: {_fields(kind)}")
-    return Malformed(
+        return MalformedLine(line, f"{found} in {_printable(raw)}", f"the fields of `{do}`: {_fields(kind)}")
+    return MalformedLine(
         line, f"`{path[2:]}` {_as_json(_value_at(value, path))}", _expected(text, path[2:], kind)
     )
 

@@ -20,7 +20,7 @@ class LoadPayTable(Protocol):
         """Return the pay table as this type. Raise SettingsError, which lists all mistakes in the file."""
 
 
-class Differing(NamedTuple):
+class PayTableDifference(NamedTuple):
     """A value that differs between the rule set and the pay table."""
 
     section: str
@@ -32,7 +32,7 @@ class Differing(NamedTuple):
 class PayTableDiffers(Exception):
     """The rule set and the pay table split the money differently."""
 
-    def __init__(self, figures: Sequence[Differing]) -> None:
+    def __init__(self, figures: Sequence[PayTableDifference]) -> None:
         super().__init__(", ".join(figure.key for figure in figures))
         self.figures = tuple(figures)
 
@@ -85,7 +85,7 @@ class NoPlayState:
         return ()
 
 
-class Ended(NamedTuple):
+class EndedAttempt(NamedTuple):
     """An attempt that ended. `remembers` tells whether the book has state besides its bets."""
 
     play_state: PlayState
@@ -94,10 +94,10 @@ class Ended(NamedTuple):
     remembers: bool
 
 
-def decided_by(do: str) -> Callable[[Ended], Sequence[RawRequest] | None]:
+def decided_by(do: str) -> Callable[[EndedAttempt], Sequence[RawRequest] | None]:
     """Return a `settled_at` function for a book that starts again after each request named `do`."""
 
-    def settled_at(ended: Ended) -> Sequence[RawRequest] | None:
+    def settled_at(ended: EndedAttempt) -> Sequence[RawRequest] | None:
         return () if any(raw["do"] == do for raw in ended.requests) else None
 
     return settled_at
@@ -132,7 +132,7 @@ class Wagers:
     """Returns the book requests that an outcome requires; for a correction, the corrected requests."""
     closed: Refusal
     """The refusal of bets while betting is closed."""
-    settled_at: Callable[[Ended], Sequence[RawRequest] | None]
+    settled_at: Callable[[EndedAttempt], Sequence[RawRequest] | None]
     """Returns the requests that bring a new, empty book to the state reached; None if none can."""
     play_state: Callable[[], PlayState] = NoPlayState
     """Returns the initial state of play."""

@@ -13,12 +13,12 @@ from sqlalchemy import insert, select
 
 from controller.settlement.book import AnswerLine, RawRequest
 from controller.settlement_service import schema
-from controller.settlement_service.book import Booked, ReceivedAt, Step, UnknownRequest
+from controller.settlement_service.book import ReceivedAt, Step, StepResult, UnknownRequest
 from controller.settlement_service.channel import Role
 from controller.settlement_service.engine import Engine
 from controller.settlement_service.enrolled_table import EnrolledTable
 from controller.settlement_service.faults import RequestRefused
-from controller.settlement_service.gate import Admitted, LateWager, NoStatement, PlayAt
+from controller.settlement_service.gate import Admitted, LateWager, MissingStatement, PlayAt
 from controller.settlement_service.ledger import CAGE, Movement, player_account
 from controller.settlement_service.work import Cause, Work, encode
 
@@ -35,7 +35,7 @@ class Caller(msgspec.Struct, frozen=True, kw_only=True):
         return self.role == "staff" or (self.role == "player" and self.player == player)
 
 
-class Done(msgspec.Struct, frozen=True, kw_only=True):
+class GrantedResult(msgspec.Struct, frozen=True, kw_only=True):
     """A granted request: the player's new balance in cents, and the game's lines."""
 
     player: str
@@ -49,7 +49,7 @@ class _Refusal(msgspec.Struct, frozen=True, kw_only=True, tag="refused"):
 
 
 class _Granted(msgspec.Struct, frozen=True, kw_only=True, tag="granted"):
-    done: Done
+    done: GrantedResult
 
 
 _decode_answer: Callable[[str], _Granted | _Refusal] = msgspec.json.Decoder(_Granted | _Refusal).decode
@@ -63,8 +63,8 @@ class RequestIdentity:
     key: str
 
 
-class _Do(Protocol):
-    def __call__(self, work: Work, answer: Admitted | NoStatement) -> Done: ...
+class _RequestAction(Protocol):
+    def __call__(self, work: Work, answer: Admitted | MissingStatement) -> GrantedResult: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ class _Request:
 
     identity: RequestIdentity
     raw: RawRequest
-    do: _Do
+    do: _RequestAction
 
 
 MAX_BETS = 50
@@ -87,24 +87,24 @@ class AccountRequests:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
 
-    def open_account(self, identity: RequestIdentity, player: str) -> Done:
+    def open_account(self, identity: RequestIdentity, player: str) -> GrantedResult:
         """Open a player's account. Raises RequestRefused if the player already has one."""
 
-        def do(work: Work) -> Done:
+        def do(work: Work) -> GrantedResult:
             if work.has_account(player):
                 raise RequestRefused("ACCOUNT", f"player {player} already has an account")
             work.add(schema.players, name=player, opened_us=work.now_us)
-            return Done(player=player, balance=work.balance(player_account(player)))
+            return GrantedResult(player=player, balance=work.balance(player_account(player)))
 
         return self._once(identity, {"do": "open", "player": player}, do)
 
-    def pay(self, identity: RequestIdentity, player: str, cents: int) -> Done:
+    def pay(self, identity: RequestIdentity, player: str, cents: int) -> GrantedResult:
         """Book chips bought (`cents` above 0) or cashed out (below 0).
 
         Raises RequestRefused if the account does not exist or does not contain the amount to be cashed out.
         """
 
-        def do(work: Work) -> Done:
+        def do(work: Work) -> GrantedResult:
             account = player_account(player)
             need_account(work, player)
             if cents < 0 and work.balance(account) + cents < 0:
@@ -114,14 +114,14 @@ class AccountRequests:
             movement = Movement()
             movement.move(cents, CAGE, account)
             work.book(movement, Cause("deposit" if cents > 0 else "withdrawal"))
-            return Done(player=player, balance=work.balance(account))
+            return GrantedResult(player=player, balance=work.balance(account))
 
         return self._once(identity, {"do": "pay", "player": player, "cents": cents}, do)
 
-    def seat(self, identity: RequestIdentity, table: str, seat: str, player: str) -> Done:
+    def seat(self, identity: RequestIdentity, table: str, seat: str, player: str) -> GrantedResult:
         """Seat a player. The table's outcomes for this seat then apply to the player's account."""
 
-        def do(work: Work) -> Done:
+        def do(work: Work) -> GrantedResult:
             need_account(work, player)
             enrolled = self._table(work, table)
             seats = schema.seats
@@ -134,11 +134,11 @@ class AccountRequests:
             check_taking_seat(enrolled, seat, player)
             work.connection.execute(seats.delete().where(this_seat))
             work.connection.execute(insert(seats).values(table_name=table, seat=seat, player=player))
-            return Done(player=player, balance=work.balance(player_account(player)))
+            return GrantedResult(player=player, balance=work.balance(player_account(player)))
 
         return self._once(identity, {"do": "seat", "table": table, "seat": seat, "player": player}, do)
 
-    def bet(self, identity: RequestIdentity, table: str, bet: RawRequest) -> Done:
+    def bet(self, identity: RequestIdentity, table: str, bet: RawRequest) -> GrantedResult:
         """Make a bet of the settle contract. Raises RequestRefused with the rule that forbids it.
 
         Wait for the table's statement that bets were still open at the time of this call. For a `late` bet,
@@ -149,7 +149,7 @@ class AccountRequests:
 
     def bets(
         self, identity: RequestIdentity, table: str, bets: Sequence[RawRequest]
-    ) -> list[Done | RequestRefused]:
+    ) -> list[GrantedResult | RequestRefused]:
         """Make several bets in one transaction. The table makes one statement for all; each bet is granted or
         refused individually.
 
@@ -186,14 +186,14 @@ class AccountRequests:
                 for request, _ in wait
             ]
 
-    def change(self, identity: RequestIdentity, table: str, change: RawRequest) -> Done:
+    def change(self, identity: RequestIdentity, table: str, change: RawRequest) -> GrantedResult:
         """Change or remove a wager that is up. Raises RequestRefused with the rule that forbids it.
 
         A change waits for the table's statement as a bet does. Removing a losing stake after the close would
         be as profitable as betting after the close.
         """
 
-        def do(work: Work, answer: Admitted | NoStatement) -> Done:
+        def do(work: Work, answer: Admitted | MissingStatement) -> GrantedResult:
             enrolled = self._table(work, table)
             wager = enrolled.book.wager(str(change["id"]))
             if wager is None or not identity.caller.may_act_for(wager.player):
@@ -207,7 +207,7 @@ class AccountRequests:
     def _bet(self, identity: RequestIdentity, table: str, bet: RawRequest) -> "_Request":
         bet = {name: value for name, value in bet.items() if name != "confirmed"}
 
-        def do(work: Work, answer: Admitted | NoStatement) -> Done:
+        def do(work: Work, answer: Admitted | MissingStatement) -> GrantedResult:
             player = str(bet["player"])
             need_account(work, player)
             enrolled = self._table(work, table)
@@ -222,8 +222,13 @@ class AccountRequests:
         return _Request(identity, {**bet, "do": "bet", "table": table}, do)
 
     def _apply_request(
-        self, work: Work, table: EnrolledTable, player: str, raw: RawRequest, answer: Admitted | NoStatement
-    ) -> Done:
+        self,
+        work: Work,
+        table: EnrolledTable,
+        player: str,
+        raw: RawRequest,
+        answer: Admitted | MissingStatement,
+    ) -> GrantedResult:
         if table.halted:
             raise RequestRefused("HALTED", f"table {table.name} is halted: {table.halted}")
         account = player_account(player)
@@ -245,10 +250,10 @@ class AccountRequests:
         if not raw.get("late"):
             work.store_bet_time(statement, admitted.heard_us)
         lines = [msgspec.Raw(encode(answer.line)) for answer in booked.lines]
-        return Done(player=player, balance=work.balance(account), lines=lines)
+        return GrantedResult(player=player, balance=work.balance(account), lines=lines)
 
     @staticmethod
-    def _book(work: Work, table: EnrolledTable, account: str, step: Step) -> Booked:
+    def _book(work: Work, table: EnrolledTable, account: str, step: Step) -> StepResult:
         """Apply a request to the book. Raises RequestRefused if the rules or the balance do not allow it."""
         try:
             if table.book.cost(step.requests[0]) > work.balance(account):
@@ -269,20 +274,20 @@ class AccountRequests:
             raise RequestRefused("TABLE", f"table {name} is not enrolled")
         return enrolled
 
-    def _after_statement(self, request: "_Request", table: str) -> Done:
+    def _after_statement(self, request: "_Request", table: str) -> GrantedResult:
         """Ask the table whether bets are open, if the request needs it, and carry out the request."""
         with self._engine.work() as work:
             request, waits = self._needs_statement(work, table, request)
             enrolled = self._engine.table(work, table)
             play = _requested_play(enrolled, [request] if waits else [])
         if enrolled is None or not waits:
-            answer: Admitted | NoStatement = _NOT_REQUESTED
+            answer: Admitted | MissingStatement = _NOT_REQUESTED
         elif request.raw.get("late"):
             answer = self._engine.gate.ask_late(table, _late_wager(enrolled.round or 1, request.raw))
         else:
             answer = self._engine.gate.ask(table, play)
 
-        def do(work: Work) -> Done:
+        def do(work: Work) -> GrantedResult:
             _check_token(work, request.identity.caller)
             return request.do(work, answer=answer)
 
@@ -311,7 +316,9 @@ class AccountRequests:
                 return replace(request, do=partial(_refuse, refused)), False
         return request, True
 
-    def _once(self, identity: RequestIdentity, raw: RawRequest, do: Callable[[Work], Done]) -> Done:
+    def _once(
+        self, identity: RequestIdentity, raw: RawRequest, do: Callable[[Work], GrantedResult]
+    ) -> GrantedResult:
         with self._engine.work() as work:
             done = _answer(work, identity, raw, do)
         if isinstance(done, RequestRefused):
@@ -320,8 +327,8 @@ class AccountRequests:
 
 
 def _answer(
-    work: Work, identity: RequestIdentity, raw: RawRequest, do: Callable[[Work], Done]
-) -> Done | RequestRefused:
+    work: Work, identity: RequestIdentity, raw: RawRequest, do: Callable[[Work], GrantedResult]
+) -> GrantedResult | RequestRefused:
     """Carry out a request, or return the stored answer if its key was used before.
 
     A `do` that raises RequestRefused must not have written to the database.
@@ -349,7 +356,7 @@ def _answer(
     return RequestRefused(answer.rule, answer.reason) if isinstance(answer, _Refusal) else answer.done
 
 
-def admit(table: EnrolledTable, raw: RawRequest, answer: Admitted | NoStatement) -> Admitted:
+def admit(table: EnrolledTable, raw: RawRequest, answer: Admitted | MissingStatement) -> Admitted:
     """Return the table's statement if it admits a request; otherwise raise RequestRefused.
 
     The statement must include the last settled outcome that opened or closed bets, and must not include an
@@ -357,7 +364,7 @@ def admit(table: EnrolledTable, raw: RawRequest, answer: Admitted | NoStatement)
     """
     must_be_open(table, raw)
     closed, late = table.betting == "closed", bool(raw.get("late"))
-    if isinstance(answer, NoStatement):
+    if isinstance(answer, MissingStatement):
         raise RequestRefused(*answer)
     statement = answer.statement
     if statement.sequence < table.betting_seq or (table.round is not None and statement.round != table.round):
@@ -410,10 +417,10 @@ def _late_wager(round_: int, raw: RawRequest) -> LateWager:
     return LateWager(round_, str(raw["id"]), digest, description[:200])
 
 
-_NOT_REQUESTED = NoStatement("TABLE-WORD", "no statement was requested from the table; try again")
+_NOT_REQUESTED = MissingStatement("TABLE-WORD", "no statement was requested from the table; try again")
 
 
-_TRIAL = NoStatement("TABLE-WORD", "this was only a trial")
+_TRIAL = MissingStatement("TABLE-WORD", "this was only a trial")
 """Stands for the table's statement in a trial. A request refused for this reason would be granted."""
 
 
@@ -426,7 +433,7 @@ def _requested_play(table: EnrolledTable | None, requests: Sequence[_Request]) -
     return PlayAt(table.round or 1, seats) if seats else None
 
 
-def _refuse(refused: RequestRefused, _work: Work, answer: Admitted | NoStatement) -> Done:
+def _refuse(refused: RequestRefused, _work: Work, answer: Admitted | MissingStatement) -> GrantedResult:
     del answer
     raise refused
 

@@ -27,7 +27,7 @@ from controller.settlement.book import (
     RefusedLine,
     Request,
 )
-from controller.settlement.wagers import Ended, Wagers
+from controller.settlement.wagers import EndedAttempt, Wagers
 from controller.settlement_service.ledger import Movement, Tally, Wager
 
 Kind = Literal["asked", "outcome", "correction", "reset", "struck"]
@@ -119,7 +119,7 @@ class UnknownRequest(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Booked:
+class StepResult:
     """The result of a step. It supersedes the earlier results of step `supersedes_from` and later steps."""
 
     lines: tuple[StepAnswer, ...]
@@ -205,7 +205,9 @@ class _State:
         """Return the prelude of an anchor after this step; None if the state is not settled."""
         if self.tally.up:
             return None
-        ended = Ended(self.play_state, step.requests, [answer.line for answer in lines], self.tally.remembers)
+        ended = EndedAttempt(
+            self.play_state, step.requests, [answer.line for answer in lines], self.tally.remembers
+        )
         return self._rules.wagers.settled_at(ended)
 
 
@@ -295,7 +297,7 @@ class TableBook:
         """Return the cost of a request to its player, in cents. Raises UnknownRequest."""
         return self._state.tally.cost(self._game.decode(raw))
 
-    def apply(self, step: Step) -> Booked:
+    def apply(self, step: Step) -> StepResult:
         """Apply the next step. Raises Contradiction or UnknownRequest."""
         assert step.n == self.last_n + 1
         anchor = self._move_anchor() if step.result else None
@@ -309,7 +311,7 @@ class TableBook:
         if booked.refused:
             return booked
         self.last_n = step.n
-        return Booked(
+        return StepResult(
             booked.lines,
             booked.movement,
             booked.wagers,
@@ -318,14 +320,14 @@ class TableBook:
             anchor=anchor,
         )
 
-    def _append(self, step: Step) -> Booked:
+    def _append(self, step: Step) -> StepResult:
         lines, moved, refused = self._state.run(step)
         if refused:
-            return Booked(tuple(lines), Movement(), (), refused=True)
+            return StepResult(tuple(lines), Movement(), (), refused=True)
         self._history.append(_RecordedStep(step, moved, set() if step.seq is None else {step.seq}))
         if self._compact and step.result:
             self._note_candidate(step, lines)
-        return Booked(tuple(lines), moved, tuple(self._touched(step, lines)))
+        return StepResult(tuple(lines), moved, tuple(self._touched(step, lines)))
 
     def _touched(self, step: Step, lines: Sequence[StepAnswer]) -> list[Wager]:
         named = [str(raw["id"]) for raw in step.requests if "id" in raw]
@@ -367,7 +369,7 @@ class TableBook:
         heard = (kept.step.heard for kept in self._history)
         return max((at.t for at in heard if at is not None and at[:2] == of[:2]), default=None)
 
-    def _strike(self, step: Step) -> Booked:
+    def _strike(self, step: Step) -> StepResult:
         """Void granted requests by replaying the book without them."""
         struck = set(step.strikes)
         first = next((i for i, kept in enumerate(self._history) if kept.step.n in struck), None)
@@ -379,7 +381,7 @@ class TableBook:
 
         return self._book_difference(first, play_again)
 
-    def _correct(self, step: Step) -> Booked:
+    def _correct(self, step: Step) -> StepResult:
         first = next((i for i, kept in enumerate(self._history) if step.corrects in kept.seqs), None)
         if first is None:
             raise Contradiction(
@@ -396,7 +398,7 @@ class TableBook:
 
         return self._book_difference(first, play_again)
 
-    def _book_difference(self, first: int, play_again: Callable[[], list[StepAnswer]]) -> Booked:
+    def _book_difference(self, first: int, play_again: Callable[[], list[StepAnswer]]) -> StepResult:
         """Replay the steps and book the change in money; the step at index `first` has changed."""
         before = Movement()
         for kept in self._history:
@@ -410,7 +412,7 @@ class TableBook:
             moved.add(kept.movement)
         moved.add(before, -1)
         wagers = (*self._state.tally.wagers.values(), *(_closed(wager) for wager in removed))
-        return Booked(tuple(lines), moved, wagers, supersedes_from=from_n)
+        return StepResult(tuple(lines), moved, wagers, supersedes_from=from_n)
 
     def _replay(
         self,

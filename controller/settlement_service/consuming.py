@@ -32,12 +32,12 @@ from controller.publish.mqtt_link import (
     Subscribed,
     tls_context,
 )
-from controller.publish.wire import Unreadable, topics_of
+from controller.publish.wire import UnreadableMessage, topics_of
 from controller.settlement_service import deliveries
 from controller.settlement_service.deliveries import RejectedDelivery
 from controller.settlement_service.engine import BookPosition, Engine
 from controller.settlement_service.faults import DatabaseUnavailable
-from controller.settlement_service.gate import LateWager, NoStatement, PlayAt
+from controller.settlement_service.gate import LateWager, MissingStatement, PlayAt
 from controller.settlement_service.key import EngineKey
 
 REFUSED = 0x80
@@ -58,14 +58,16 @@ REPORT_PROGRESS_US = 10_000_000
 MAX_QUERIES = 1000
 """Maximum number of messages queued for the broker's thread. A further message displaces the oldest one; if
 that is a query, its bet is refused."""
-_BROKER_OFFLINE = NoStatement(
+_BROKER_OFFLINE = MissingStatement(
     "TABLE-WORD", "the broker is offline, so no table can be reached; the bet was not accepted"
 )
-_TABLE_OFFLINE = NoStatement(
+_TABLE_OFFLINE = MissingStatement(
     "TABLE-WORD", "the table is not connected to the broker; the bet was not accepted"
 )
 _TOO_OLD = "the table's controller is too old to state that bets are open"
-_TABLE_TOO_OLD = NoStatement("TABLE-WORD", f"{_TOO_OLD}; the bet was not accepted; update the controller")
+_TABLE_TOO_OLD = MissingStatement(
+    "TABLE-WORD", f"{_TOO_OLD}; the bet was not accepted; update the controller"
+)
 
 _MAX_LINE = 500
 """Maximum number of characters of a log line."""
@@ -126,7 +128,7 @@ class BrokerClient:
         self.turns = 0
         """Incremented while the thread is running."""
 
-    def ask(self, table: str, nonce: str) -> NoStatement | None:
+    def ask(self, table: str, nonce: str) -> MissingStatement | None:
         """Ask a table whether bets are open; return None, or the reason why the table can't be asked.
 
         Any thread may call this method and the other methods that send a message.
@@ -136,7 +138,7 @@ class BrokerClient:
             self._put(table, OpenQuery(nonce=nonce, by=self._name))
         return refusal
 
-    def ask_late(self, table: str, nonce: str, wager: LateWager) -> NoStatement | None:
+    def ask_late(self, table: str, nonce: str, wager: LateWager) -> MissingStatement | None:
         """Ask a table whether a wager made with the dice out is confirmed; return what `ask` returns."""
         if (refusal := self._unreachable(table)) is not None:
             return refusal
@@ -152,7 +154,7 @@ class BrokerClient:
         self._put(table, query)
         return None
 
-    def ask_play(self, table: str, nonce: str, play: PlayAt) -> NoStatement | None:
+    def ask_play(self, table: str, nonce: str, play: PlayAt) -> MissingStatement | None:
         """Ask a table whether it accepts Play at these positions; return what `ask` returns."""
         if (refusal := self._unreachable(table)) is not None:
             return refusal
@@ -160,7 +162,7 @@ class BrokerClient:
         self._put(table, query)
         return None
 
-    def _unreachable(self, table: str) -> NoStatement | None:
+    def _unreachable(self, table: str) -> MissingStatement | None:
         status = self._statuses.get(table)
         if not self.ready:
             return _BROKER_OFFLINE
@@ -304,7 +306,7 @@ class BrokerClient:
         table = topic.split("/")[-2]
         try:
             status = read_status(payload)
-        except Unreadable as error:
+        except UnreadableMessage as error:
             self._log_once(f"{topic}: ignored a message that is not a table's status ({error})")
             return
         if status.table != table:

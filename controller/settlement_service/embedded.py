@@ -3,12 +3,12 @@
 from collections.abc import Callable
 
 from controller.publish.betting import OpenStatement
-from controller.publish.embedded import Blocked, Consumer, EngineSetup
+from controller.publish.embedded import Consumer, EngineBlocked, EngineSetup
 from controller.publish.events import Answer, LateWagersQuery, PlayQuery
 from controller.settlement_service.deliveries import RejectedDelivery, to_messages
 from controller.settlement_service.engine import Clock, Engine
 from controller.settlement_service.faults import SettlementFault
-from controller.settlement_service.gate import Gate, LateWager, NoStatement, PlayAt
+from controller.settlement_service.gate import Gate, LateWager, MissingStatement, PlayAt
 from controller.settlement_service.http_supervisor import HttpSupervisor
 from controller.settlement_service.intake import Policies
 from controller.settlement_service.store import Store
@@ -17,7 +17,7 @@ NAME = "embedded"
 """The engine's name in acknowledgements."""
 
 
-class RefusedOutcome(Blocked):
+class RefusedOutcome(EngineBlocked):
     """Settlement refuses an outcome. A person must investigate."""
 
     def __init__(self, refused: RejectedDelivery) -> None:
@@ -46,10 +46,10 @@ class EmbeddedConsumer(Consumer):
                 raise RefusedOutcome(refused)
 
 
-_NOT_LODGED = NoStatement(
+_NOT_LODGED = MissingStatement(
     "C34-MK-1b", "the table did not lodge the wager; its dice are not out, or the wager is already lodged"
 )
-_STARTING = NoStatement("TABLE-WORD", "the table has not started yet; try again in a moment")
+_STARTING = MissingStatement("TABLE-WORD", "the table has not started yet; try again in a moment")
 
 
 class EmbeddedEngine(Consumer):
@@ -90,16 +90,16 @@ class EmbeddedEngine(Consumer):
             self._serve(engine)
         except SettlementFault as fault:
             self.end()
-            raise Blocked("settlement_unfit", str(fault)) from fault
+            raise EngineBlocked("settlement_unfit", str(fault)) from fault
         except BaseException:
             self.end()
             raise
         self._consumer = EmbeddedConsumer(engine, NAME)
 
-    def _ask(self, table: str, nonce: str) -> NoStatement | None:
+    def _ask(self, table: str, nonce: str) -> MissingStatement | None:
         return None if table == self._setup.table and self._setup.ask(nonce) else _STARTING
 
-    def _ask_late(self, table: str, nonce: str, wager: LateWager) -> NoStatement | None:
+    def _ask_late(self, table: str, nonce: str, wager: LateWager) -> MissingStatement | None:
         query = LateWagersQuery(
             table=table,
             round=wager.round,
@@ -111,7 +111,7 @@ class EmbeddedEngine(Consumer):
         )
         return None if table == self._setup.table and self._setup.ask_late(query) else _NOT_LODGED
 
-    def _ask_play(self, table: str, nonce: str, play: PlayAt) -> NoStatement | None:
+    def _ask_play(self, table: str, nonce: str, play: PlayAt) -> MissingStatement | None:
         query = PlayQuery(table=table, round=play.round, nonce=nonce, seats=play.seats, by=NAME)
         return None if table == self._setup.table and self._setup.ask_play(query) else _STARTING
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from controller.journal.keys import PublicKey
 from controller.publish.betting import OpenStatement, read_statement, statement_signed_by
-from controller.publish.wire import Unreadable
+from controller.publish.wire import UnreadableMessage
 
 WAIT_S = 0.6
 """Maximum time that a bet waits for the statement. It allows for the table's delay (120 ms), one cycle of the
@@ -29,7 +29,7 @@ MAX_WAITING = 40
 """Maximum number of other bets waiting per table. Further bets are refused."""
 
 
-class NoStatement(NamedTuple):
+class MissingStatement(NamedTuple):
     """Why there is no statement. `rule` and `reason` are those of the refusal."""
 
     rule: str
@@ -60,30 +60,30 @@ class PlayAt(NamedTuple):
     seats: tuple[str, ...]
 
 
-AskTable = Callable[[str, str], NoStatement | None]
+AskTable = Callable[[str, str], MissingStatement | None]
 """Asks a table (arguments: its name, a nonce) whether bets are open. Returns immediately: None, or the reason
 why the table can't be asked."""
-AskTableLate = Callable[[str, str, LateWager], NoStatement | None]
+AskTableLate = Callable[[str, str, LateWager], MissingStatement | None]
 """Asks a table whether a wager made with the dice out is confirmed. Otherwise like AskTable."""
-AskTablePlay = Callable[[str, str, PlayAt], NoStatement | None]
+AskTablePlay = Callable[[str, str, PlayAt], MissingStatement | None]
 """Asks a table whether it accepts Play at these positions. Otherwise like AskTable."""
-_NO_TABLE = NoStatement(
+_NO_TABLE = MissingStatement(
     "TABLE-WORD",
     "the engine has no broker, so it can't ask a table whether bets are open; start it with `--broker`",
 )
-_BUSY = NoStatement(
+_BUSY = MissingStatement(
     "TABLE-WORD", "too many bets are waiting for the table's statement; nothing was accepted, try again"
 )
-_NEVER = NoStatement(
+_NEVER = MissingStatement(
     "TABLE-WORD",
     "the table did not state in time that bets are open, because they are closed or the table is unreachable;"
     " the bet was not accepted",
 )
-_UNCONFIRMED = NoStatement(
+_UNCONFIRMED = MissingStatement(
     "C34-MK-1b",
     "dealer and boxperson did not both confirm the wager while the dice were in motion; nothing was accepted",
 )
-_UNSETTLED = NoStatement(
+_UNSETTLED = MissingStatement(
     "TABLE-WORD", "outcomes from the table are not settled yet; nothing was accepted, try again in a moment"
 )
 
@@ -172,7 +172,7 @@ class Gate:
         """
         try:
             statement = read_statement(payload)
-        except Unreadable as error:
+        except UnreadableMessage as error:
             raise ValueError(f"it is not a table's statement ({error})") from error
         with self._changed:
             key = self._keys.get(statement.table)
@@ -200,7 +200,7 @@ class Gate:
 
     # --- the requester's side ---
 
-    def ask(self, table: str, play: PlayAt | None = None) -> Admitted | NoStatement:
+    def ask(self, table: str, play: PlayAt | None = None) -> Admitted | MissingStatement:
         """Ask for the statement and wait for it. The request must already be complete.
 
         `play` names the positions of the request's Play wagers, if there are any.
@@ -219,7 +219,7 @@ class Gate:
         finally:
             self.forget(nonce)
 
-    def ask_late(self, table: str, wager: LateWager) -> Admitted | NoStatement:
+    def ask_late(self, table: str, wager: LateWager) -> Admitted | MissingStatement:
         """Ask for the statement on a wager made with the dice out, and wait for it."""
         ask_table_late = self._ask_table_late
         if ask_table_late is None or self._nonce is None:
@@ -264,13 +264,13 @@ class Gate:
         with self._changed:
             self._queries.pop(nonce, None)
 
-    def _wait_late(self, nonce: str) -> Admitted | NoStatement:
+    def _wait_late(self, nonce: str) -> Admitted | MissingStatement:
         with self._changed:
             query = self._queries[nonce]
             self._changed.wait_for(lambda: query.over or self.covered(nonce) is not None, self._late_s)
             return self.covered(nonce) or (_UNCONFIRMED if query.statement is None else _UNSETTLED)
 
-    def _wait(self, nonce: str) -> Admitted | NoStatement:
+    def _wait(self, nonce: str) -> Admitted | MissingStatement:
         with self._changed:
             self._changed.wait_for(lambda: self.covered(nonce) is not None, self._wait_s)
             admitted = self.covered(nonce)

@@ -111,7 +111,7 @@ class Bounds:
         if answer.status != 200:
             now_s = asyncio.get_running_loop().time()
             self._invalid_tokens.setdefault(address, []).append(now_s)
-            raise _Passed(answer)
+            raise _HandlerRefusal(answer)
         if len(self._known) >= MAX_KNOWN:
             self._known.clear()
         self._known[digest] = _read_caller(bytes(answer.body)).role
@@ -143,7 +143,7 @@ class Bounds:
                 del self._in_flight[digest]
 
 
-class _Passed(_Refused):
+class _HandlerRefusal(_Refused):
     """A refusal by the request handler itself."""
 
     def __init__(self, answer: HttpAnswer) -> None:

@@ -19,7 +19,7 @@ from controller.settlement_service import schema
 from controller.settlement_service.account_requests import (
     AccountRequests,
     Caller,
-    Done,
+    GrantedResult,
     RequestIdentity,
     need_account,
 )
@@ -341,11 +341,11 @@ class _Answer(msgspec.Struct, frozen=True, kw_only=True):
     """The result of one of several bets; encodes like `channel.WagerAnswer`."""
 
     id: object
-    granted: Done | None = None
+    granted: GrantedResult | None = None
     refused: dict[str, str] | None = None
 
 
-def _each(bets: Sequence[RawRequest], answers: Sequence[Done | RequestRefused]) -> HttpAnswer:
+def _each(bets: Sequence[RawRequest], answers: Sequence[GrantedResult | RequestRefused]) -> HttpAnswer:
     each = [
         _Answer(id=bet["id"], refused={"rule": answer.rule, "reason": answer.reason})
         if isinstance(answer, RequestRefused)
@@ -355,5 +355,5 @@ def _each(bets: Sequence[RawRequest], answers: Sequence[Done | RequestRefused]) 
     return json_answer(msgspec.json.encode(each))
 
 
-def _granted(done: Done) -> HttpAnswer:
+def _granted(done: GrantedResult) -> HttpAnswer:
     return json_answer(msgspec.json.encode(done))

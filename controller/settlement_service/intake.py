@@ -234,7 +234,7 @@ class Intake:
     def _names(self, work: Work, table: str) -> Mapping[str, str]:
         seats = schema.seats
         query = select(seats.c.seat, seats.c.player).where(seats.c.table_name == table)
-        return _Seated(table, {row.seat: row.player for row in work.connection.execute(query)})
+        return _PlayersBySeat(table, {row.seat: row.player for row in work.connection.execute(query)})
 
 
 def seat_of(work: Work, table: str, player: str) -> str:
@@ -245,7 +245,7 @@ def seat_of(work: Work, table: str, player: str) -> str:
     return player.removeprefix(f"{table} seat ") if seat is None else seat
 
 
-class _Seated(dict[str, str]):
+class _PlayersBySeat(dict[str, str]):
     """The players by seat. For an empty seat, the name is built from the table and the seat."""
 
     def __init__(self, table: str, taken: Mapping[str, str]) -> None:

@@ -29,7 +29,7 @@ CAGE = "cage"
 """The account for money outside the ledger. Players buy chips from the cage and cash them in there."""
 
 
-class Unbalanced(Exception):
+class UnbalancedMovement(Exception):
     """A movement does not sum to zero, because of a bug. It is not booked."""
 
 
@@ -88,7 +88,7 @@ class Movement:
         """Return the legs to book. Raises Unbalanced if they do not sum to zero."""
         legs = dict(self.legs())
         if sum(legs.values()):
-            raise Unbalanced(f"a movement of {legs} is not balanced")
+            raise UnbalancedMovement(f"a movement of {legs} is not balanced")
         return legs
 
     def _add(self, account: str, cents: int) -> None:
@@ -107,7 +107,7 @@ class Wager:
 
 
 @dataclass(frozen=True, slots=True)
-class Applied:
+class AppliedRequest:
     """The result of one request."""
 
     lines: tuple[AnswerLine, ...]
@@ -182,11 +182,11 @@ class Tally:
         amount = getattr(request, "amount", None)
         return amount if isinstance(amount, int) else 0
 
-    def apply(self, request: Request) -> Applied:
+    def apply(self, request: Request) -> AppliedRequest:
         """Apply a request; return the game's answer and the movement."""
         lines = tuple(self._game.apply(request))
         moved = Movement()
-        applied = Applied(lines, moved)
+        applied = AppliedRequest(lines, moved)
         if not applied.refused:
             self._take_stake(request, moved)
         self._decide(lines, moved)
@@ -194,7 +194,7 @@ class Tally:
             self._book_breakage(moved)
         return applied
 
-    def refund(self, fresh: Book, reason: str) -> Applied:
+    def refund(self, fresh: Book, reason: str) -> AppliedRequest:
         """Return all stakes and continue with this fresh game."""
         moved = Movement()
         lines: list[AnswerLine] = []
@@ -204,7 +204,7 @@ class Tally:
             wager.stake, wager.status = 0, "void"
         self._carry += self._game.breakage_cents
         self._game = fresh
-        return Applied(tuple(lines), moved)
+        return AppliedRequest(tuple(lines), moved)
 
     def forget(self, ids: Sequence[str]) -> None:
         """Forget decided wagers."""

@@ -25,7 +25,7 @@ from controller.settlement_service.ledger import Movement, at_risk
 from controller.settlement_service.work import Work
 
 
-class Proof(msgspec.Struct, frozen=True, kw_only=True):
+class BookProof(msgspec.Struct, frozen=True, kw_only=True):
     """The result of a proof: the number of rows checked, and a description of every fault."""
 
     movements: int
@@ -37,7 +37,7 @@ class Proof(msgspec.Struct, frozen=True, kw_only=True):
     faults: tuple[str, ...]
 
 
-def prove(connection: Connection, games: Games) -> Proof:
+def prove(connection: Connection, games: Games) -> BookProof:
     """Run all checks within the caller's transaction."""
     faults = [
         *_movements(connection),
@@ -46,7 +46,7 @@ def prove(connection: Connection, games: Games) -> Proof:
         *_wagers(connection),
         *_replays(connection, games),
     ]
-    return Proof(
+    return BookProof(
         movements=_count(connection, schema.movements.c.id),
         entries=_count(connection, schema.entries.c.movement),
         outcomes=_count(connection, schema.outcomes.c.seq),

@@ -12,7 +12,7 @@ from controller.model.printable import printable
 from controller.publish.betting import OpenStatement
 from controller.settlement.book import AnswerLine, Bonus
 from controller.settlement_service import schema
-from controller.settlement_service.book import RESULTS, Booked, ReceivedAt, Step, StepAnswer
+from controller.settlement_service.book import RESULTS, ReceivedAt, Step, StepAnswer, StepResult
 from controller.settlement_service.deliveries import Delivery
 from controller.settlement_service.ledger import Movement
 
@@ -79,7 +79,7 @@ class Cause(NamedTuple):
     n: int | None = None
 
 
-class Answered(NamedTuple):
+class AnsweredRequest(NamedTuple):
     """An answered request and its answer, both in JSON."""
 
     asked: str
@@ -99,7 +99,7 @@ class Work:
         self._read: dict[str, int] = {}
         """The stored balances of the accounts queried so far."""
         self._players: dict[str, bool] = {}
-        self._answers: dict[tuple[str, str], Answered | None] = {}
+        self._answers: dict[tuple[str, str], AnsweredRequest | None] = {}
         self._had: dict[tuple[str, str], bool] = {}
         self._wagers: dict[tuple[str, str], Row] = {}
         self._superseded: list[Row] = []
@@ -146,7 +146,7 @@ class Work:
             self._players[player] = self.connection.execute(_PLAYER, {"player": player}).first() is not None
         return self._players[player]
 
-    def answered(self, caller: str, key: str) -> Answered | None:
+    def answered(self, caller: str, key: str) -> AnsweredRequest | None:
         """Return a caller's earlier request with this key, and its answer; None if there is none."""
         if (caller, key) not in self._answers:
             self.read_answers(caller, (key,))
@@ -156,7 +156,7 @@ class Work:
         """Read the answers to these keys in one query, for `answered`."""
         self._answers |= dict.fromkeys(((caller, key) for key in keys), None)
         for key, asked, answer in self.connection.execute(_ANSWERS, {"caller": caller, "keys": keys}):
-            self._answers[caller, key] = Answered(asked, answer)
+            self._answers[caller, key] = AnsweredRequest(asked, answer)
 
     def had_wager(self, table: str, wager: str) -> bool:
         """Return whether a wager with this id was granted in an earlier transaction."""
@@ -191,7 +191,7 @@ class Work:
         query = select(outcomes.c.chain).where(outcomes.c.table_name == table, outcomes.c.seq == seq)
         return self.connection.execute(query).scalar_one_or_none()
 
-    def step(self, table: str, step: Step, booked: Booked) -> None:
+    def step(self, table: str, step: Step, booked: StepResult) -> None:
         """Store a step with its lines, wagers and movement."""
         self.add(schema.steps, table_name=table, n=step.n, body=encode(step).decode())
         if booked.supersedes_from is not None:

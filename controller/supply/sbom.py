@@ -25,7 +25,7 @@ class LockFault(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Pinned:
+class PinnedRelease:
     """A pinned release; `via` contains the names of the packages that require it."""
 
     name: str
@@ -39,7 +39,7 @@ def canonical(name: str) -> str:
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
-def read_lock(path: Path) -> list[Pinned]:
+def read_lock(path: Path) -> list[PinnedRelease]:
     """Return the pinned releases of a lock file.
 
     Raises:
@@ -71,13 +71,13 @@ def _entries(text: str) -> Iterator[str]:
         yield entry
 
 
-def _pinned(path: Path, entry: str) -> Pinned:
+def _pinned(path: Path, entry: str) -> PinnedRelease:
     pin = _PIN.match(entry)
     if pin is None:
         raise LockFault(f"{path}: found {entry[:60]!r}, expected NAME==VERSION")
     via = _VIA.search(entry)
     required_by = [] if via is None else [word.strip().split(" ")[0] for word in via[1].split(",")]
-    return Pinned(
+    return PinnedRelease(
         name=canonical(pin["name"]),
         version=pin["version"],
         digests=tuple(sorted(_HASH.findall(entry))),
@@ -89,9 +89,9 @@ SPEC = "1.6"
 Json = Mapping[str, object]
 
 
-def bill(pinned: Sequence[Pinned], version: str) -> bytes:
+def bill(pinned: Sequence[PinnedRelease], version: str) -> bytes:
     """Return the bill for this version of the product and these releases, as JSON."""
-    product = Pinned(PRODUCT, version)
+    product = PinnedRelease(PRODUCT, version)
     everything = [product, *pinned]
     content = {
         "metadata": {"component": {**_component(product), "type": "application"}},
@@ -109,7 +109,7 @@ def bill(pinned: Sequence[Pinned], version: str) -> bytes:
     return msgspec.json.format(msgspec.json.encode({**head, **content}), indent=2) + b"\n"
 
 
-def _component(one: Pinned) -> Json:
+def _component(one: PinnedRelease) -> Json:
     """Return a release as a component, with the digests of its files for all platforms."""
     fields: dict[str, object] = {
         "type": "library",
@@ -123,11 +123,11 @@ def _component(one: Pinned) -> Json:
     return fields
 
 
-def _depends(one: Pinned, pinned: Sequence[Pinned]) -> Json:
+def _depends(one: PinnedRelease, pinned: Sequence[PinnedRelease]) -> Json:
     return {"ref": _ref(one), "dependsOn": sorted(_ref(other) for other in pinned if one.name in other.via)}
 
 
-def _ref(one: Pinned) -> str:
+def _ref(one: PinnedRelease) -> str:
     return f"pkg:pypi/{one.name}@{one.version}"
 
 

@@ -24,7 +24,7 @@ class UnfitError(ValueError):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Calibrated:
+class CalibratedValues:
     """A calibration's values by their keys in the table's file, and its report, line by line."""
 
     values: Mapping[KeyPath, Setting]
@@ -68,7 +68,7 @@ def named_places(table: DiceTable) -> Mapping[str, Point]:
 
 def calibrate_camera(
     laid: Sequence[DiePlacement], table: DiceTable, device: str, before: Homography | None
-) -> Calibrated:
+) -> CalibratedValues:
     """Fit the camera's homography to the laid dice by least squares; `before` is the current calibration.
 
     Raises:
@@ -91,7 +91,7 @@ def calibrate_camera(
     if len(laid) == MIN_POINTS:
         lines.append("any four points match exactly; lay a fifth and a sixth die to detect an error")
     rows = tuple((*_rounded(point.seen, 3), *_rounded(point.place, 2)) for point in laid)
-    return Calibrated(
+    return CalibratedValues(
         values={("devices", device, "calibration"): rows},
         report=tuple(lines),
         figures={
@@ -305,7 +305,7 @@ def calibrate_wall(
     noise: Sequence[float],
     knocks: Sequence[float],
     before: float,
-) -> Calibrated:
+) -> CalibratedValues:
     """Choose a threshold between the loudest noise and the softest die; `at` is its key in the file.
 
     `before` is the current threshold, below which the sensor reports no noise. Knocks on the rail are listed,
@@ -344,7 +344,7 @@ def calibrate_wall(
         "margin_to_dice": round(above, 2),
         "margin_to_noise": None if below is None else round(below, 2),
     }
-    return Calibrated(values={at: threshold}, report=tuple(report), figures=figures)
+    return CalibratedValues(values={at: threshold}, report=tuple(report), figures=figures)
 
 
 def _line(what: str, peaks: Sequence[float]) -> str:

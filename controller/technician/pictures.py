@@ -3,7 +3,7 @@
 from pathlib import Path
 from xml.sax.saxutils import escape, quoteattr
 
-from controller.app.view import Drawn, PictureFile
+from controller.app.view import AttemptDrawing, PictureFile
 from controller.model.effects import Judged
 from controller.model.readings import DieLost, DieRest
 from controller.model.verdicts import DealVerdict, SpinVerdict, ThrowVerdict
@@ -52,7 +52,7 @@ def draw(exhibit: Exhibit, seen: Seen | None, sentence: str, when: str, lines: l
     return draw_text_sheet(exhibit, sentence, when, [*hands, *lines])
 
 
-def picture_of(journal: Path, number: int) -> Drawn:
+def picture_of(journal: Path, number: int) -> AttemptDrawing:
     """Draw attempt `number` of a journal, and list the camera's pictures of the attempt.
 
     Raises:
@@ -74,7 +74,7 @@ def picture_of(journal: Path, number: int) -> Drawn:
         (outcomes[i], row.evidence) for i, row in enumerate(found.rows) if row.evidence is not None
     ]
     if not judged_outcomes:
-        return Drawn()
+        return AttemptDrawing()
     closed = None if found.closed is None or found.closed.body is None else decode_outcome(found.closed.body)
     judged = build_judged(judged_outcomes[-1][0], unpack(judged_outcomes[-1][1]))
     exhibit = Exhibit(identity.setup, found.number, outcomes, closed, judged)
@@ -85,9 +85,9 @@ def picture_of(journal: Path, number: int) -> Drawn:
     )
     seen = observed(exhibit)
     if seen is None:
-        return Drawn(None, pictures)
+        return AttemptDrawing(None, pictures)
     when = f"at {exhibit.last.t / 1e6:.1f} s"
-    return Drawn(as_svg(draw(exhibit, seen, judged.verdict.sentence, when, [])), pictures)
+    return AttemptDrawing(as_svg(draw(exhibit, seen, judged.verdict.sentence, when, [])), pictures)
 
 
 _FONT = "DejaVu Sans, Verdana, Arial, sans-serif"

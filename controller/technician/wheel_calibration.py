@@ -17,7 +17,7 @@ from controller.model.homography import least_squares
 from controller.model.readings import AnyReading, BallBeam, BallDrop, PocketBall, RotorIndex, Turning
 from controller.model.tables import KeyPath, Setting
 from controller.rules.wheel.rotor import Rotor
-from controller.technician.calibration import Calibrated, UnfitError
+from controller.technician.calibration import CalibratedValues, UnfitError
 from controller.technician.wheel_steps import DOUBLED_US
 
 MIN_PASSES = 12
@@ -266,7 +266,7 @@ def calibrate_wheel(
     *,
     resting: Sequence[AnyReading] = (),
     number: str | None = None,
-) -> Calibrated:
+) -> CalibratedValues:
     """Measure beams and drop speed from spins, and the index from a ball in pocket `number` unless it is
     None.
 
@@ -315,7 +315,7 @@ def calibrate_wheel(
         figures |= {"rotor_index_deg": round(index, 2), "index_spread_deg": round(spread, 3), "reads": reads}
     else:
         report.append("index: no pocket named; the index angle is unchanged")
-    return Calibrated(values=values, report=tuple(report), figures=figures)
+    return CalibratedValues(values=values, report=tuple(report), figures=figures)
 
 
 def _counted(count: int, noun: str) -> str:

@@ -52,7 +52,7 @@ class HiddenPulse:
 
 
 @dataclass(frozen=True, slots=True)
-class Babbling:
+class BabblingStarted:
     """The start of babbling: the line changes faster than its sensor or contact can."""
 
     edges_per_s: int
@@ -60,13 +60,13 @@ class Babbling:
 
 
 @dataclass(frozen=True, slots=True)
-class Quiet:
+class BabblingEnded:
     """The end of babbling: the line has not changed too often for `QUIET_US`."""
 
     t_us: int
 
 
-LineChange = LevelChange | EdgesLost | EdgeMissed | HiddenPulse | Babbling | Quiet
+LineChange = LevelChange | EdgesLost | EdgeMissed | HiddenPulse | BabblingStarted | BabblingEnded
 
 
 class InputLine:
@@ -157,7 +157,7 @@ class InputLine:
             self.babbling = False
             self._recent.clear()
             self._forget()  # the line may have changed while it was ignored
-            return [Quiet(now_us)]
+            return [BabblingEnded(now_us)]
         return []
 
     def read_requested(self, now_us: int) -> None:
@@ -210,7 +210,7 @@ class InputLine:
         if self.babbling:
             return []
         self.babbling = True
-        return [Babbling(len(recent) * QUIET_US // max(1, t_us - recent[0]), t_us)]
+        return [BabblingStarted(len(recent) * QUIET_US // max(1, t_us - recent[0]), t_us)]
 
     def _settle(self, t_us: int) -> list[LineChange]:
         if self._raw is None or self._raw == self.stable or t_us - self._raw_us < self._debounce_us:

@@ -5,16 +5,16 @@ from collections.abc import Mapping
 from typing import Protocol
 
 from controller.model.readings import AnyReading
-from drivers.device import Edge, LineCommands, LineEvents, Mute, ReadLevel, SetOutput
+from drivers.device import Edge, LineCommands, LineEvents, MuteLine, ReadLevel, SetOutput
 from drivers.gpio.input_line import (
-    Babbling,
+    BabblingEnded,
+    BabblingStarted,
     EdgeMissed,
     EdgesLost,
     HiddenPulse,
     InputLine,
     LevelChange,
     LineChange,
-    Quiet,
 )
 from drivers.health import LINK, REPEAT_US, Cause, Change, Health, PortReopening, build_readings
 
@@ -143,7 +143,7 @@ class GpioDevice(ABC):
         self._read_all_us = 0
         self._received_us = 0
         self._muted_until_us = dict.fromkeys(inputs, 0)
-        self._output: list[ReadLevel | SetOutput | Mute] = []
+        self._output: list[ReadLevel | SetOutput | MuteLine] = []
         self._reopening = PortReopening()
 
     @abstractmethod
@@ -235,7 +235,7 @@ class GpioDevice(ABC):
                 due += [_read_due_us(line), line.quiet_us, self._stuck_at_us(name)]
         return min((at for at in due if at is not None), default=None)
 
-    def queue_command(self, command: ReadLevel | SetOutput | Mute) -> None:
+    def queue_command(self, command: ReadLevel | SetOutput | MuteLine) -> None:
         """Queue a command for the port, if the port is open."""
         if self._is_open:
             self._output.append(command)
@@ -345,11 +345,11 @@ class GpioDevice(ABC):
                     )
                 case HiddenPulse():
                     self.on_gap(name)
-                case Babbling():
+                case BabblingStarted():
                     self.on_gap(name)
                     seen = f"changes {event.edges_per_s} times a second"
                     readings += self.report_fault(now_us, name, "babbling", seen, since_us=event.t_us)
-                case Quiet():
+                case BabblingEnded():
                     readings += self.clear_fault(now_us, name, "babbling")
         return readings
 
@@ -358,7 +358,7 @@ class GpioDevice(ABC):
         for name, line in self.lines.items():
             if line.babbling and now_us >= self._muted_until_us[name]:
                 self._muted_until_us[name] = now_us + MUTE_US
-                self.queue_command(Mute(self._inputs[name].line, MUTE_US))
+                self.queue_command(MuteLine(self._inputs[name].line, MUTE_US))
 
     def _stuck_at_us(self, name: str) -> int | None:
         line, stuck_us = self.lines[name], self._stuck_us.get(name, 0)

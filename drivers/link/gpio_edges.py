@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple, Protocol, TypeVar
 
-from drivers.device import Edge, InputSetup, Level, LineCommands, LineEvents, Mute, ReadLevel
+from drivers.device import Edge, InputSetup, Level, LineCommands, LineEvents, MuteLine, ReadLevel
 from drivers.link.link import PortError
 
 
@@ -173,7 +173,7 @@ class EdgePort:
                 active = self._as_port_error(self._lines[line].is_active)
                 self._answers.append(Level(line, active, self._table_us(self._clock_ns())))
         for command in commands:
-            if isinstance(command, Mute) and command.line not in self._muted_until_ns:
+            if isinstance(command, MuteLine) and command.line not in self._muted_until_ns:
                 self._muted_until_ns[command.line] = self._clock_ns() + command.duration_us * 1000
                 self._poll.unregister(self._lines[command.line].fileno())
 

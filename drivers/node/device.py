@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 
 from controller.model.readings import AnyReading, WallImpact
-from controller.model.tables import Claim, ReportedDevice
+from controller.model.tables import ReportedDevice, ResourceClaim
 from drivers.device import DeviceType, Neighbours, RandomBytes, StreamAddress, wall_of
 from drivers.health import Fault, Recovered, build_readings
 from drivers.node.sentences import NO_SESSION, NODE_NAME, CommandResult, Hello, Message, NodeReading
@@ -251,8 +251,8 @@ def _reported_devices(name: str, settings: NodeSettings) -> Iterator[ReportedDev
         yield ReportedDevice(("channels", str(number), "dev"), channel.dev, wall=wall_of(channel.fields))
 
 
-def _claims(settings: NodeSettings) -> Iterator[Claim]:
-    yield Claim(("node",), f"node {settings.node}")
+def _claims(settings: NodeSettings) -> Iterator[ResourceClaim]:
+    yield ResourceClaim(("node",), f"node {settings.node}")
 
 
 def _mounted(name: str, settings: NodeSettings, devices: Neighbours) -> NodeSettings:

@@ -68,11 +68,11 @@ class Doubt:
 
 
 @dataclass(frozen=True, slots=True)
-class Alive:
+class Heartbeat:
     """A code that is not a card and shows that the shoe is connected."""
 
 
-Event = CardOut | Lid | Doubt | Alive
+Event = CardOut | Lid | Doubt | Heartbeat
 
 
 class ShoeProtocol:
@@ -120,7 +120,7 @@ class ShoeProtocol:
         all_codes = {*table.cards, *table.positions, *table.words}
         candidates = {code for code in all_codes if code.endswith(end)}
         if whole and candidates and candidates <= harmless:
-            return [Alive()]
+            return [Heartbeat()]
         return [
             self._record_doubt(
                 "text that may be the end of a code, because reception may have begun mid-line"
@@ -135,7 +135,7 @@ class ShoeProtocol:
             return [_WORDS[table.words[code]]]
         if code in table.positions:
             self._to, self._last = table.positions[code], ""
-            return [Alive()]
+            return [Heartbeat()]
         if code not in table.cards and code not in table.words:
             self.unreadable += 1
             return [self._record_doubt("a code that is not in the shoe's code table")]
@@ -158,7 +158,7 @@ class ShoeProtocol:
         return Doubt(seen)
 
 
-_WORDS: Mapping[Word, Event] = {"lid_open": Lid(True), "lid_closed": Lid(False), "alive": Alive()}
+_WORDS: Mapping[Word, Event] = {"lid_open": Lid(True), "lid_closed": Lid(False), "alive": Heartbeat()}
 
 
 class ShoeEncoder:
@@ -376,7 +376,7 @@ class Shoe:
             case Lid(is_open) if is_open is not self._lid:
                 self._lid = is_open
                 return [*up, Switch(t=now_us, dev=self.name, name=LID_SWITCH, open=is_open, arrived=now_us)]
-            case Lid() | Alive():
+            case Lid() | Heartbeat():
                 return up
 
     def _card(self, now_us: int, card: CardOut) -> Card:

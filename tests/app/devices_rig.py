@@ -14,7 +14,7 @@ from controller.app.hardware import Hardware
 from controller.app.options import Options
 from controller.cli.simulation import boards_in, table_file
 from controller.journal.contents import LATE, unpack
-from controller.model.effects import Effect, Judged, Late
+from controller.model.effects import Effect, Judged, LateReading
 from controller.model.readings import AnyReading
 from controller.model.tables import TableSettings
 from controller.settings.places import config_file
@@ -153,7 +153,7 @@ class Evening:
         for row in self.house.rows():
             if row.name == LATE and row.body is not None:
                 for late in msgspec.json.decode(row.body, type=list[_LateRow]):
-                    yield Late(reading=late.reading, behind_us=late.behind_us)
+                    yield LateReading(reading=late.reading, behind_us=late.behind_us)
             if row.seq is None:
                 continue
             outcome = next(outcomes)

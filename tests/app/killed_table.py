@@ -14,16 +14,16 @@ from controller.journal.chain import Row
 from controller.journal.contents import (
     ATTEMPT_BEGUN,
     SESSION_STARTED,
-    After,
     AttemptBegun,
     Identity,
+    StateAfterRow,
     decode_outcome,
 )
 from controller.journal.head import JournalLocation
 from controller.journal.keys import load_key
 from controller.journal.opening import Recovered, recover
 from controller.journal.reading import Reader
-from controller.machines.setup import First, Setup, State
+from controller.machines.setup import NextNumbers, Setup, State
 from controller.model.effects import Effect
 from controller.model.outcomes import ATTEMPT_KINDS, Outcome
 from controller.model.readings import AnyReading, Input
@@ -273,7 +273,7 @@ class _Model:
         unlock = Input(t=0, arrived=0, dev="control", name="unlock", by="boxperson", who="ann")
         self._readings: list[AnyReading] = [unlock, *(decode_reading(line) for line in lines)]
 
-    def up_to(self, published: list[Outcome]) -> list[tuple[State, First]]:
+    def up_to(self, published: list[Outcome]) -> list[tuple[State, NextNumbers]]:
         """Return the states that are possible after these outcomes.
 
         The engine must publish the same outcomes.
@@ -299,7 +299,7 @@ class _Model:
 def _setup_before(rows: list[Row]) -> Setup:
     assert rows[0].body is not None
     setup = msgspec.json.decode(rows[0].body, type=Identity).setup
-    afters = [msgspec.json.decode(row.after, type=After) for row in rows if row.after is not None]
+    afters = [msgspec.json.decode(row.after, type=StateAfterRow) for row in rows if row.after is not None]
     if not afters:
         return setup
     return replace(setup, state=afters[-1].state, first=afters[-1].first)

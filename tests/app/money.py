@@ -14,7 +14,7 @@ from controller.engine.resume import OpenAttempts
 from controller.engine.session import Session
 from controller.journal.keys import load_key, new_key
 from controller.machines.agenda import NEVER_US
-from controller.machines.setup import First, Setup, State
+from controller.machines.setup import NextNumbers, Setup, State
 from controller.model.outcomes import Outcome
 from controller.model.readings import AnyReading, Switch
 from controller.settings.places import config_home
@@ -102,7 +102,7 @@ class Evening:
         self.settings = load_table(str(file))
         self.name = self.settings.table
         self._coming: list[Part] = []
-        self._session = self._session_from(First(), State())
+        self._session = self._session_from(NextNumbers(), State())
         self._parts = self._played_apart()
         arguments = ("--data-time", "--no-self-test-devices")
         self.table = Table(self.folder, name=str(file), arguments=arguments)
@@ -254,7 +254,7 @@ class Evening:
     def _next_part(self) -> Part | None:
         return next(self._parts, None)
 
-    def _session_from(self, first: First, state: State) -> Session:
+    def _session_from(self, first: NextNumbers, state: State) -> Session:
         settings = self.settings
         return Session(
             Setup(
@@ -270,7 +270,7 @@ class Evening:
 
     def _played_apart(self) -> Iterator[Part]:
         """Split the session into parts, which end when bets close or at a rest after one of `breaks`."""
-        progress = OpenAttempts(First())
+        progress = OpenAttempts(NextNumbers())
         part, due = Part([], []), False
         for arrived_us, reading in with_rests(self.feed):
             part.feed.append((arrived_us, reading))

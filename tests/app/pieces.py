@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 
 from controller.journal.chain import Row
-from controller.journal.contents import SESSION_STARTED, After, Identity, canonical
+from controller.journal.contents import SESSION_STARTED, Identity, StateAfterRow, canonical
 from controller.machines.setup import Setup
 from controller.model.outcomes import Outcome
 from controller.replay.log import open_log
@@ -59,7 +59,7 @@ def recordings_named(rows: list[Row], folder: Path) -> bool:
     for row in rows:
         if row.after is None:
             continue
-        recording = msgspec.json.decode(row.after, type=After).recording
+        recording = msgspec.json.decode(row.after, type=StateAfterRow).recording
         if recording is not None and recording.sha256 not in known[f"{recording.name}.jsonl.gz"]:
             return False
     return True

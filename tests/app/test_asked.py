@@ -2,10 +2,10 @@
 
 import msgspec
 
-from controller.app.inlet import Answers, Inlet
+from controller.app.inlet import Inlet, PendingAnswers
 from controller.journal.writer import Ticket
 from controller.machines.flat import InputRefused
-from controller.model.effects import Late
+from controller.model.effects import LateReading
 from controller.model.readings import Input
 from tests.app.house import HouseMaker, ManualClock, drain, live_of, unlocked
 from tests.scenes import says
@@ -22,7 +22,7 @@ def taken(inlet: Inlet) -> Input:
 class TestAnswers:
     def test_two_equal_inputs_each_get_their_own_answer(self) -> None:
         inlet = Inlet(ManualClock())
-        answers = Answers(inlet)
+        answers = PendingAnswers(inlet)
         first, second = answers.enter(LOCK), answers.enter(LOCK)
         assert first is not None
         assert second is not None
@@ -36,7 +36,7 @@ class TestAnswers:
 
     def test_an_input_is_not_answered_before_it_is_durable(self) -> None:
         inlet, ticket = Inlet(ManualClock()), Ticket()
-        answers = Answers(inlet)
+        answers = PendingAnswers(inlet)
         asked = answers.enter(LOCK)
         assert asked is not None
         answers.record(taken(inlet), None)
@@ -48,16 +48,16 @@ class TestAnswers:
 
     def test_an_input_for_which_the_inlet_has_no_room_is_refused_at_once(self) -> None:
         inlet = Inlet(ManualClock(), capacity=1)
-        answers = Answers(inlet)
+        answers = PendingAnswers(inlet)
         assert answers.enter(LOCK) is not None
         assert answers.enter(LOCK) is None
 
     def test_an_input_that_arrives_too_late_is_answered(self) -> None:
         inlet = Inlet(ManualClock())
-        answers = Answers(inlet)
+        answers = PendingAnswers(inlet)
         asked = answers.enter(LOCK)
         assert asked is not None
-        answers.record_late([Late(reading=taken(inlet), behind_us=1)])
+        answers.record_late([LateReading(reading=taken(inlet), behind_us=1)])
         answers.answer(None)
         assert asked.wait(0)
         assert asked.refused is not None
@@ -65,7 +65,7 @@ class TestAnswers:
 
     def test_an_equal_input_from_a_console_does_not_answer_a_waiting_client(self) -> None:
         inlet = Inlet(ManualClock())
-        answers = Answers(inlet)
+        answers = PendingAnswers(inlet)
         asked = answers.enter(LOCK)
         assert asked is not None
         answers.record(msgspec.structs.replace(taken(inlet)), None)

@@ -10,7 +10,7 @@ from controller.app.daemon import Daemon
 from controller.app.faults import Fault
 from controller.app.inlet import NextReading
 from controller.app.recording import Rotation
-from controller.journal.contents import After
+from controller.journal.contents import StateAfterRow
 from controller.model.outcomes import RollCalled, RollNoRoll, RollReview, TableEvent
 from controller.model.readings import DeviceUp, Input, Switch
 from controller.settings.tables import load_table
@@ -246,7 +246,7 @@ def test_each_outcome_names_its_recording_its_time_span_and_a_hash(house: HouseM
     play(daemon, dice)
     row = next(row for row in one.rows() if row.after is not None and row.name == "bets.opened" and row.seq)
     assert row.after is not None
-    recording = msgspec.json.decode(row.after, type=After).recording
+    recording = msgspec.json.decode(row.after, type=StateAfterRow).recording
     assert recording is not None
     assert recording.name == "craps-000001-001"
     assert recording.from_us == dice[0].t

@@ -15,7 +15,7 @@ import msgspec
 import pytest
 
 from controller.cli.main import main
-from controller.evidence.pictures import About, Folder, Writer
+from controller.evidence.pictures import Folder, PictureDescription, Writer
 from controller.journal.contents import CONTROL, decode_outcome
 from drivers.sim import dice
 from tests.app.rig import PATIENCE_S, Json, Table, lines_of, tick, until
@@ -109,7 +109,7 @@ def test_pictures_held_for_a_dispute_are_journaled_with_the_person_who_held_them
     play_a_throw(table)
     writer = Writer()
     writer.add("die", 1, b"a picture")
-    closed = writer.close(About(camera="cam", die=1, kind="die_rest", t_us=1))
+    closed = writer.close(PictureDescription(camera="cam", die=1, kind="die_rest", t_us=1))
     Folder(tmp_path).keep(closed, 1.0)
     said = ["--who", "ann", "--reason", "dispute", "--folder", str(tmp_path)]
     assert tablectl(capsys, table, "camera", "evidence", "hold", closed.sha256[:12], *said)[0] == 0

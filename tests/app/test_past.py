@@ -16,7 +16,7 @@ from controller.app.history import HistoryLimit
 from controller.app.requests import history_limit
 from controller.app.view import View
 from controller.cli.main import main
-from controller.machines.setup import First, State
+from controller.machines.setup import NextNumbers, State
 from tests.app.rig import PATIENCE_S, Table, lines_of, tick
 from tests.scenes import SECOND_US, throw
 
@@ -132,7 +132,7 @@ def view(*, lock: str = "unlocked", bets_closed: bool = False, attempt_open: boo
     return View(
         now_us=900,
         state=state,
-        first=First(),
+        first=NextNumbers(),
         attempt_open=attempt_open,
         in_flight=attempt_open,
         held=False,

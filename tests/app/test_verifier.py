@@ -13,7 +13,7 @@ import pytest
 from controller.app import background
 from controller.app.background import Verifier
 from controller.app.faults import ActiveFaults
-from controller.journal.verify import Verified
+from controller.journal.verify import VerificationResult
 from tests.app.rig import PATIENCE_S, until
 from tests.journal.rig import Rig, rig_in
 from tests.journal.tamper import sql, tamper
@@ -32,11 +32,11 @@ class Heard:
 
     def __init__(self, journal: Path) -> None:
         self.faults = ActiveFaults()
-        self.found: list[Verified] = []
+        self.found: list[VerificationResult] = []
         self.over = Event()
         self.verifier = Verifier(journal, self.faults, done=self._done)
 
-    def _done(self, found: Verified) -> None:
+    def _done(self, found: VerificationResult) -> None:
         self.found.append(found)
         self.over.set()
 

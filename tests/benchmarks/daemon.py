@@ -16,13 +16,13 @@ import time
 from pathlib import Path
 
 from controller.app.running import build_setup
-from controller.engine.resume import Resumed
+from controller.engine.resume import StoppedState
 from controller.journal.chain import WallTime
 from controller.journal.contents import Identity
 from controller.journal.head import JournalLocation
 from controller.journal.journal import Journal
 from controller.journal.keys import load_key, new_key
-from controller.machines.setup import First, State
+from controller.machines.setup import NextNumbers, State
 from controller.model.outcomes import Outcome, TableEvent
 from controller.settings.tables import load_table
 from tests.app.rig import Table
@@ -48,7 +48,7 @@ def a_years_journal(folder: Path, outcomes: int) -> None:
         on_durable=lambda _: None,
         alarm=lambda _: None,
     )
-    resumed = Resumed(State(), First(), (), held=False, bets_closed=False)
+    resumed = StoppedState(State(), NextNumbers(), (), held=False, bets_closed=False)
     setup = build_setup(load_table("craps"), resumed, 1)
     journal.start(Identity(session=1, software="a year ago", config="", boot="", setup=setup))
     data = TableEvent(
@@ -56,7 +56,7 @@ def a_years_journal(folder: Path, outcomes: int) -> None:
     )
     for seq in range(1, outcomes + 1):
         published = Outcome(type="input.refused", t=seq, id=f"craps/1/{seq}", seq=seq, data=data)
-        ticket = journal.append([published], State(lock="locked"), First(seq=seq + 1))
+        ticket = journal.append([published], State(lock="locked"), NextNumbers(seq=seq + 1))
         if seq % BATCH == 0:
             ticket.wait()
     journal.close(600)

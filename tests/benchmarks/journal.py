@@ -29,9 +29,9 @@ from controller.journal.chain import Draft, WallTime, seal
 from controller.journal.contents import (
     CHECKPOINT,
     SESSION_STARTED,
-    After,
     Drafter,
     Identity,
+    StateAfterRow,
     canonical,
     decode_outcome,
     event_draft,
@@ -45,7 +45,7 @@ from controller.journal.reading import Reader
 from controller.journal.store import insert
 from controller.journal.totals import checkpoint_body
 from controller.journal.writer import Limits
-from controller.machines.setup import First, Setup, State
+from controller.machines.setup import NextNumbers, Setup, State
 from controller.model.effects import Effect, Judged
 from controller.rules.dice.judge import judge_throw
 from controller.settings.rulesets import load_ruleset
@@ -64,7 +64,7 @@ class Hand(msgspec.Struct, frozen=True):
 
     effects: tuple[Effect, ...]
     state: State
-    first: First
+    first: NextNumbers
 
 
 def play(throws: int) -> tuple[Setup, list[Hand]]:
@@ -193,11 +193,13 @@ def write_year(folder: Path, outcomes: int) -> None:
 
 def year_of(hands: Sequence[Hand], outcomes: int) -> Iterator[Draft]:
     """Yield this many of the session's outcomes and their evidence, with new numbers."""
-    drafter = Drafter(First())
+    drafter = Drafter(NextNumbers())
     evening = [
         (draft, decode_outcome(draft.body) if draft.seq is not None else None)
         for hand in hands
-        for draft in drafter.draft_effects(hand.effects, After(state=hand.state, first=hand.first), wall())
+        for draft in drafter.draft_effects(
+            hand.effects, StateAfterRow(state=hand.state, first=hand.first), wall()
+        )
     ]
     seq = 0
     for draft, outcome in cycle(evening):

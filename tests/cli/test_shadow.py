@@ -10,7 +10,7 @@ from controller.app.options import Options, mistakes_in
 from controller.cli.main import main
 from controller.cli.run import shadow_settings
 from controller.engine.session import Session
-from controller.machines.setup import First, State
+from controller.machines.setup import NextNumbers, State
 from controller.model.readings import AnyReading
 from controller.settings.tables import load_table
 from tests.app.rig import Table
@@ -22,7 +22,7 @@ def journaled(rig: Rig, readings: list[AnyReading]) -> str:
     """Play readings from the first one on; return their journal."""
     with rig.open() as journal:
         begin(journal)
-        for step in session_steps(Session(setup_at(First(), State())), readings):
+        for step in session_steps(Session(setup_at(NextNumbers(), State())), readings):
             durable(append(journal, step))
     return str(rig.place.journal)
 

@@ -7,7 +7,7 @@ import pytest
 
 from controller.cli.main import main
 from controller.engine.session import Session
-from controller.machines.setup import First, State
+from controller.machines.setup import NextNumbers, State
 from controller.model.readings import AnyReading, DeviceDown
 from tests.journal.rig import Rig, append, begin, durable, rig_in, session_steps, setup_at
 from tests.scenes import SECOND_US, says, throw
@@ -17,7 +17,7 @@ def journaled(rig: Rig, readings: list[AnyReading]) -> Path:
     """Play readings from the first one on; return their journal."""
     with rig.open() as journal:
         begin(journal)
-        for step in session_steps(Session(setup_at(First(), State())), readings):
+        for step in session_steps(Session(setup_at(NextNumbers(), State())), readings):
             durable(append(journal, step))
     return rig.place.journal
 

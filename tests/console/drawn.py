@@ -5,7 +5,7 @@ from pathlib import Path
 from playwright.sync_api import Browser, Page, Route
 
 import controller.console
-from controller.console.feed import Now
+from controller.console.feed import ScreenState
 from controller.console.guard import Session
 from controller.console.pages import Pages
 from controller.console.seen import Board, Floor
@@ -21,10 +21,10 @@ PAGES = Pages()
 def drawn(browser: Browser, floor: Floor | None, *, paused: bool = False) -> Page:
     """Open a boxperson's page of this state; for `paused` see `opened`."""
     session = Session("secret", "ann", ("boxperson",), "boxperson")
-    return opened(browser, PAGES.staff(Now(floor=floor), session), paused=paused)
+    return opened(browser, PAGES.staff(ScreenState(floor=floor), session), paused=paused)
 
 
-def display_drawn(browser: Browser, now: Now) -> Page:
+def display_drawn(browser: Browser, now: ScreenState) -> Page:
     return opened(browser, PAGES.display(now), ABOVE_THE_TABLE)
 
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from controller.console.feed import Now
+from controller.console.feed import ScreenState
 from controller.console.guard import Session
 from controller.console.pages import PANELS, Pages
 from controller.console.seen import (
@@ -197,7 +197,7 @@ def session(role: str) -> Session:
 def test_the_staffs_page_renders_any_state_with_only_the_keys_that_the_controller_lists(
     floor: Floor | None, role: str
 ) -> None:
-    panels = PAGES.panels(Now(floor=floor), session(role))
+    panels = PAGES.panels(ScreenState(floor=floor), session(role))
     assert set(panels) == set(PANELS)
     touchable = panels["ruling"] + panels["now"] + panels["table"]
     if floor is None or not floor.up:
@@ -205,7 +205,7 @@ def test_the_staffs_page_renders_any_state_with_only_the_keys_that_the_controlle
         assert "data-word" not in touchable
     if floor is not None:
         bare = msgspec.structs.replace(floor, may=dict.fromkeys(ROLES, ()), up=True)
-        shown = "".join(PAGES.panels(Now(floor=bare), session(role)).values())
+        shown = "".join(PAGES.panels(ScreenState(floor=bare), session(role)).values())
         assert "data-say" not in shown
         assert "data-word" not in shown
 
@@ -213,7 +213,7 @@ def test_the_staffs_page_renders_any_state_with_only_the_keys_that_the_controlle
 @MANY
 @given(floor=st.none() | FLOORS, board=st.none() | BOARDS)
 def test_the_players_page_renders_any_state(floor: Floor | None, board: Board | None) -> None:
-    assert PAGES.display(Now(floor=floor, board=board, counts={"7": 3, "17": 1, "plays": 2}))
+    assert PAGES.display(ScreenState(floor=floor, board=board, counts={"7": 3, "17": 1, "plays": 2}))
 
 
 def test_a_fault_that_a_person_clears_has_its_key_for_the_roles_that_the_controller_lists() -> None:
@@ -222,9 +222,9 @@ def test_a_fault_that_a_person_clears_has_its_key_for_the_roles_that_the_control
         table="t", ruleset="r", title="t", game="craps", up=True, faults=(fault,),
         may={"supervisor": ("approve clock",)},
     )  # fmt: skip
-    shown = PAGES.panels(Now(floor=floor), session("supervisor"))["trouble"]
+    shown = PAGES.panels(ScreenState(floor=floor), session("supervisor"))["trouble"]
     assert """data-say='{"approve": "clock"}' data-confirm=""" in shown
-    assert "data-say" not in PAGES.panels(Now(floor=floor), session("boxperson"))["trouble"]
+    assert "data-say" not in PAGES.panels(ScreenState(floor=floor), session("boxperson"))["trouble"]
 
 
 def test_a_game_that_the_console_does_not_know_has_the_keys_of_its_attempts() -> None:
@@ -233,7 +233,7 @@ def test_a_game_that_the_console_does_not_know_has_the_keys_of_its_attempts() ->
         awaited=Awaited(attempt="roll", number=7, state="review", may=("set_dice", "no_roll")),
         may={"dealer": ("set_dice", "no_roll", "new_shooter")},
     )  # fmt: skip
-    panels = PAGES.panels(Now(floor=floor), session("dealer"))
+    panels = PAGES.panels(ScreenState(floor=floor), session("dealer"))
     assert "Rule {} for roll 7" in panels["ruling"]
     assert """data-say='{"name": "no_roll", "reason": "called", "what": "7"}'""" in panels["ruling"]
     assert "New shooter" in panels["now"]
@@ -244,7 +244,7 @@ def test_the_set_of_dice_is_selected_by_its_number() -> None:
         table="t", ruleset="r", title="t", game="craps", up=True, state=State(dice_set="3"),
         may={"boxperson": ("dice_set",)},
     )  # fmt: skip
-    shown = PAGES.panels(Now(floor=floor), session("boxperson"))["table"]
+    shown = PAGES.panels(ScreenState(floor=floor), session("boxperson"))["table"]
     assert """data-say='{"name": "dice_set", "what": "5"}'""" in shown
     assert "Set of dice in play: 3" in shown
 
@@ -258,7 +258,7 @@ def test_text_typed_by_people_is_never_html() -> None:
         up=True,
         locked=Lock(by="<script>", says="<img src=x>"),
     )
-    page = PAGES.staff(Now(floor=floor), dataclasses.replace(session("dealer"), person="<i>"))
+    page = PAGES.staff(ScreenState(floor=floor), dataclasses.replace(session("dealer"), person="<i>"))
     for typed in ("<b>t", "<script>l", "<img src=x>", "<i>,"):
         assert typed not in page
 
@@ -288,7 +288,7 @@ def test_a_throw_under_review_is_not_shown_as_a_result() -> None:
         table="t", ruleset="r", title="t", game="craps", up=True,
         results=(Result(attempt="roll", number=1, outcomes=published),),
     )  # fmt: skip
-    shown = PAGES.panels(Now(floor=floor), session("boxperson"))["results"]
+    shown = PAGES.panels(ScreenState(floor=floor), session("boxperson"))["results"]
     assert "under review" in shown
     assert "<svg" not in shown
 
@@ -300,4 +300,4 @@ def test_a_number_under_review_is_not_shown_as_the_last_one(ending: str, shown: 
         table="t", ruleset="r", title="t", game="roulette", up=True,
         results=(Result(attempt="spin", number=1, outcomes=published),),
     )  # fmt: skip
-    assert ("35" in PAGES.panels(Now(floor=floor), session("dealer"))["state"]) is shown
+    assert ("35" in PAGES.panels(ScreenState(floor=floor), session("dealer"))["state"]) is shown

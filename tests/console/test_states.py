@@ -9,7 +9,7 @@ import msgspec
 import pytest
 from playwright.sync_api import Browser, Error, Locator, Page, Request, Route, expect
 
-from controller.console.feed import Now
+from controller.console.feed import ScreenState
 from controller.console.seen import (
     Attempt,
     AttemptOutcome,
@@ -668,7 +668,7 @@ BOARD_RESULTS: Mapping[str, BoardResult] = {
 PLAYED = {"craps": "Rolls", "high_roller": "Rolls", "roulette": "Spins", "three_card": "Deals"}
 
 
-def shown(game: str, **reported: object) -> Now:
+def shown(game: str, **reported: object) -> ScreenState:
     """Return the state of a display of this game; craps has the longest point and total."""
     word = {"Rolls": "roll", "Spins": "spin", "Deals": "deal"}[PLAYED[game]]
     floor = table(game, pockets=POCKETS if game == "roulette" else (), attempt=Attempt(word=word))
@@ -676,7 +676,7 @@ def shown(game: str, **reported: object) -> Now:
         floor, results=(BOARD_RESULTS[game],) * 10, point=10 if game == "craps" else None, **reported
     )
     counts = {"craps": {"12": 3}, "high_roller": {"12": 3}, "roulette": {"00": 3}, "three_card": {"plays": 3}}
-    return Now(floor=floor, board=board, counts=counts[game])
+    return ScreenState(floor=floor, board=board, counts=counts[game])
 
 
 @pytest.mark.parametrize("game", BOARD_RESULTS)
@@ -697,7 +697,7 @@ def test_the_puck_stays_where_it_is_whether_on_or_off(browser: Browser) -> None:
         now = shown("craps")
         assert now.floor is not None
         board = board_of(now.floor, results=(BOARD_RESULTS["craps"],), point=point)
-        page = display_drawn(browser, Now(floor=now.floor, board=board, counts={}))
+        page = display_drawn(browser, ScreenState(floor=now.floor, board=board, counts={}))
         places.append(page.locator(".big .puck").bounding_box())
         page.close()
     assert places[0] == places[1]

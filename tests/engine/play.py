@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import TypeVar
 
 from controller.engine.session import Session
-from controller.machines.setup import First, Setup, State
+from controller.machines.setup import NextNumbers, Setup, State
 from controller.model.effects import Effect
 from controller.model.geometry import Wheel
 from controller.model.outcomes import Data, Outcome
@@ -23,7 +23,7 @@ class Played:
         self,
         rules: str = "craps-12-034",
         state: State | None = None,
-        first: First | None = None,
+        first: NextNumbers | None = None,
         *,
         wheel: Wheel | None = None,
         ruleset: RuleSet | None = None,
@@ -36,7 +36,7 @@ class Played:
                 dice_table=TABLE,
                 wheel=wheel,
                 state=state or State(),
-                first=first or First(),
+                first=first or NextNumbers(),
             )
         )
         self.effects: list[Effect] = []

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from controller.journal.contents import build_evidence
 from controller.journal.recall import judge_again
 from controller.machines.setup import Setup
-from controller.model.effects import Judged, Late
+from controller.model.effects import Judged, LateReading
 from controller.model.outcomes import RollCalled, RollNoRoll, RollReview, TableEvent
 from controller.model.readings import AnyReading, DieAt, DieReleased, DieRest, WallImpact
 from controller.settings.rulesets import load_ruleset
@@ -27,7 +27,7 @@ def called(played: Played) -> list[tuple[int, int]]:
 
 
 def late(played: Played) -> list[AnyReading]:
-    return [effect.reading for effect in played.effects if isinstance(effect, Late)]  # type: ignore[misc]  # what was fed
+    return [effect.reading for effect in played.effects if isinstance(effect, LateReading)]  # type: ignore[misc]  # what was fed
 
 
 def faults(played: Played) -> list[tuple[str, str | None]]:

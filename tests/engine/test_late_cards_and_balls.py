@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from controller.journal.contents import build_evidence
 from controller.journal.recall import judge_again
 from controller.machines.setup import Setup
-from controller.model.effects import Judged, Late
+from controller.model.effects import Judged, LateReading
 from controller.model.outcomes import DealCalled, DealReview, DealVoid, SpinCalled, SpinReview
 from controller.model.readings import AnyReading, BallBeam, BallOut, Card, ForeignObject, Reading
 from controller.settings.rulesets import load_ruleset
@@ -57,7 +57,7 @@ def test_T_IRR_1_a_late_card_leads_to_review_and_not_to_a_wrong_count(
     held_up: int, to: tuple[str, ...]
 ) -> None:
     played = acting(shoe_gave=shoe(*CARDS, to=to), held_up=held_up, by_us=700 * MS)
-    assert len([effect for effect in played.effects if isinstance(effect, Late)]) == 1
+    assert len([effect for effect in played.effects if isinstance(effect, LateReading)]) == 1
     assert played.data(DealCalled) == []
     assert played.data(DealVoid) == []
     (review,) = played.data(DealReview)

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from controller.engine.reorder_buffer import ReorderBuffer
-from controller.model.effects import Late
+from controller.model.effects import LateReading
 from controller.model.outcomes import RollCalled
 from controller.model.readings import AnyReading, DieRest, WallImpact
 from tests.engine.play import Played, play
@@ -83,7 +83,7 @@ def test_a_late_reading_is_reported_and_never_changes_a_published_outcome() -> N
     readings = throw(SECOND_US, (3, 3))
     late = DieRest(t=rest_of(readings), dev="cam", die=1, x=1.0, y=1.0, up=6, confidence=1.0, on="felt")
     played = play(readings, says(rest_of(readings) + 2 * SECOND_US, "settled"), late)
-    assert [e.behind_us for e in played.effects if isinstance(e, Late)] == [2 * SECOND_US - 120 * MS]
+    assert [e.behind_us for e in played.effects if isinstance(e, LateReading)] == [2 * SECOND_US - 120 * MS]
     assert played.session.late == 1
     assert [c.dice for c in played.data(RollCalled)] == [(3, 3)]
 

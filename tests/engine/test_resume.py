@@ -13,7 +13,7 @@ from controller.engine.resume import (
     resume,
 )
 from controller.games.craps.game import CRAPS
-from controller.machines.setup import First, Setup, State
+from controller.machines.setup import NextNumbers, Setup, State
 from controller.model.outcomes import Bets, Outcome, RollNoRoll, RollReview, SpinNoSpin, TableEvent
 from controller.settings.rulesets import load_ruleset
 from tests.scenes import TABLE, says
@@ -26,7 +26,7 @@ def locked(by: str) -> LastRow:
     return LastRow("table.locked", TableEvent(cause="lock", by=by))
 
 
-def setup(first: First, state: State | None = None, rules: str = "craps-12-034") -> Setup:
+def setup(first: NextNumbers, state: State | None = None, rules: str = "craps-12-034") -> Setup:
     return Setup(
         table="t1",
         session="7",
@@ -39,9 +39,9 @@ def setup(first: First, state: State | None = None, rules: str = "craps-12-034")
 
 def opening(
     *last: LastRow, cut: tuple[InFlight, ...] = (), lock: str = "unlocked"
-) -> tuple[list[Outcome], First]:
+) -> tuple[list[Outcome], NextNumbers]:
     state = State(lock="locked" if lock == "locked" else "unlocked")
-    resumed = resume(CRAPS, state, First(seq=20, roll=4, round=3), cut, last)
+    resumed = resume(CRAPS, state, NextNumbers(seq=20, roll=4, round=3), cut, last)
     return opening_outcomes(resumed, setup(resumed.first), 5)
 
 
@@ -50,19 +50,19 @@ def test_a_throw_cut_off_goes_to_review_and_the_table_locks() -> None:
     assert [(o.type, o.id) for o in published] == [("roll.review", "t1/7/20"), ("table.locked", "t1/7/21")]
     assert isinstance(published[0].data, RollReview)
     assert [(r.code, r.rule) for r in published[0].data.reasons] == [("power_lost", "C34-INV-2vi")]
-    assert first == First(seq=22, roll=5, round=3)
+    assert first == NextNumbers(seq=22, roll=5, round=3)
 
 
 def test_a_published_review_is_not_published_again() -> None:
     published, first = opening(cut=(ROLL_4._replace(review_published=True),), lock="locked")
     assert published == []
-    assert first == First(seq=20, roll=5, round=3)
+    assert first == NextNumbers(seq=20, roll=5, round=3)
 
 
 def test_bets_closed_without_an_attempt_in_flight_open_again() -> None:
     published, first = opening(CLOSED, lock="locked")
     assert [(o.type, o.data) for o in published] == [("bets.opened", Bets(round=4, cause="restart"))]
-    assert first == First(seq=21, roll=4, round=4)
+    assert first == NextNumbers(seq=21, roll=4, round=4)
 
 
 @pytest.mark.parametrize(
@@ -86,26 +86,26 @@ def test_bets_closed_without_an_attempt_in_flight_open_again() -> None:
 def test_only_a_lock_known_to_be_the_controllers_own_is_undone_without_a_person(
     last: tuple[LastRow, ...], held: bool
 ) -> None:
-    assert resume(CRAPS, State(lock="locked"), First(), (), last).held is held
+    assert resume(CRAPS, State(lock="locked"), NextNumbers(), (), last).held is held
 
 
 def test_a_ruling_voids_the_attempt_that_was_cut_off_and_opens_the_bets() -> None:
-    cut = CutOffAttempts((ROLL_4,), setup(First()))
+    cut = CutOffAttempts((ROLL_4,), setup(NextNumbers()))
     assert cut.ruled_by(says(1, "no_roll"))
     assert not cut.ruled_by(says(1, "set_dice", dice=(1, 2)))
     ruling = says(1, "no_roll", by="boxperson", who="ann")
-    published, first = cut.close(ruling, First(seq=9, roll=5, round=2), 1, bets_closed=True)
+    published, first = cut.close(ruling, NextNumbers(seq=9, roll=5, round=2), 1, bets_closed=True)
     assert [o.type for o in published] == ["roll.no_roll", "bets.opened"]
     assert isinstance(published[0].data, RollNoRoll)
     assert [r.code for r in published[0].data.reasons] == ["power_lost", "called"]
     assert (published[0].data.by, published[0].data.who) == ("boxperson", "ann")
-    assert first == First(seq=11, roll=5, round=3)
+    assert first == NextNumbers(seq=11, roll=5, round=3)
     assert cut.awaited is None
 
 
 def test_play_that_resumes_without_a_ruling_voids_the_attempt_that_was_cut_off() -> None:
-    cut = CutOffAttempts((InFlight("spin", 2, 0, review_published=True),), setup(First()))
-    published, first = cut.close(None, First(seq=9, spin=3), 1, bets_closed=False)
+    cut = CutOffAttempts((InFlight("spin", 2, 0, review_published=True),), setup(NextNumbers()))
+    published, first = cut.close(None, NextNumbers(seq=9, spin=3), 1, bets_closed=False)
     assert isinstance(published[0].data, SpinNoSpin)
     assert ([r.code for r in published[0].data.reasons], published[0].data.by) == (
         ["power_lost", "unruled"],
@@ -115,8 +115,8 @@ def test_play_that_resumes_without_a_ruling_voids_the_attempt_that_was_cut_off()
 
 
 def test_an_attempt_is_open_until_its_end_and_undecided_until_its_review() -> None:
-    attempts, now = OpenAttempts(First(roll=4)), First(roll=5)
-    assert begun_between(First(roll=4), now) == [("roll", 4)]
+    attempts, now = OpenAttempts(NextNumbers(roll=4)), NextNumbers(roll=5)
+    assert begun_between(NextNumbers(roll=4), now) == [("roll", 4)]
     assert (attempts.open_before(now), attempts.undecided_before(now)) == (True, True)
     attempts.follow(Outcome(type="roll.review", t=1, id="t1/7/1", seq=1, data=_review(4)))
     assert (attempts.open_before(now), attempts.undecided_before(now)) == (True, False)

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from controller.engine.session import Session
-from controller.machines.setup import First, Setup, SetupError, State
+from controller.machines.setup import NextNumbers, Setup, SetupError, State
 from controller.model.outcomes import Bets, RollCalled, RollReview, TableEvent
 from controller.model.readings import AnyReading, DeviceDown, DeviceUp, DieAt, Switch
 from controller.settings.rulesets import load_ruleset
@@ -150,7 +150,7 @@ def test_a_session_continues_from_a_recorded_state_and_its_numbers() -> None:
 
 def test_a_table_without_its_measures_cannot_play() -> None:
     with pytest.raises(SetupError, match="dice_table"):
-        Session(Setup(table="t", ruleset=load_ruleset("craps-12-034"), first=First()))
+        Session(Setup(table="t", ruleset=load_ruleset("craps-12-034"), first=NextNumbers()))
 
 
 def test_dice_in_flight_without_a_release_are_never_overlooked() -> None:

@@ -12,12 +12,12 @@ import pytest
 from controller.evidence.pictures import (
     DAY_S,
     MB,
-    About,
     Closed,
     Folder,
-    Keeper,
     Limits,
     MissingError,
+    PictureDescription,
+    StorageThread,
     WallTime,
     Writer,
 )
@@ -31,7 +31,7 @@ def taken(number: int, size: int = 100) -> Closed:
     writer = Writer()
     writer.add("die", 1000 + number, bytes([number % 256]) * size)
     writer.add("clip", 900, b"before")
-    return writer.close(About(camera="cam", die=1, kind="die_rest", t_us=1000 + number, up=6))
+    return writer.close(PictureDescription(camera="cam", die=1, kind="die_rest", t_us=1000 + number, up=6))
 
 
 @pytest.fixture
@@ -107,7 +107,7 @@ def test_old_files_are_removed_but_not_by_a_clock_that_may_be_wrong(folder: Fold
 def test_files_stored_under_a_slow_clock_do_not_count_as_the_oldest(tmp_path: Path) -> None:
     folder = Folder(tmp_path)
     walls = [WallTime(NOW_S, synced=True)]
-    keeper = Keeper(folder, ROOMY, lambda: walls[-1], print)
+    keeper = StorageThread(folder, ROOMY, lambda: walls[-1], print)
     keeper.keep(taken(1))
     until(lambda: len(folder.kept()) == 1, "the first file")
     walls.append(WallTime(0.0, synced=False))
@@ -119,7 +119,7 @@ def test_files_stored_under_a_slow_clock_do_not_count_as_the_oldest(tmp_path: Pa
 def test_a_disk_that_refuses_writes_is_reported_and_stops_nothing(tmp_path: Path) -> None:
     said: list[str] = []
     folder = Folder(tmp_path / "kept")
-    keeper = Keeper(folder, ROOMY, lambda: WallTime(NOW_S, synced=True), said.append)
+    keeper = StorageThread(folder, ROOMY, lambda: WallTime(NOW_S, synced=True), said.append)
     folder.path.rename(tmp_path / "gone")
     for number in range(100):
         keeper.keep(taken(number))

@@ -9,7 +9,7 @@ import yaml
 
 from controller.app import schemas
 from controller.games.registry import GAMES
-from controller.machines.setup import First
+from controller.machines.setup import NextNumbers
 from controller.model.outcomes import Bets, Outcome, RollCalled, RollNoRoll
 from controller.publish.players import first_board
 from controller.settings.mistakes import SettingsError
@@ -146,7 +146,9 @@ def test_the_settle_command_the_board_and_the_pay_table_check_support_a_new_game
         "seven": "16.6667",
         "over": "16.6667",
     }
-    assert first_board("table-7", "1", "over_under", Played(RULES).session.state(), First()).puck is None
+    assert (
+        first_board("table-7", "1", "over_under", Played(RULES).session.state(), NextNumbers()).puck is None
+    )
     assert "over-under-paytable.schema.json" in schemas.schemas()
 
 

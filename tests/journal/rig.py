@@ -17,7 +17,7 @@ from controller.journal.journal import Journal
 from controller.journal.keys import Key, load_key, new_key
 from controller.journal.opening import Acceptance
 from controller.journal.writer import Limits, Ticket
-from controller.machines.setup import First, Setup, State
+from controller.machines.setup import NextNumbers, Setup, State
 from controller.model.effects import Effect
 from controller.model.outcomes import Outcome
 from controller.model.readings import AnyReading, Face
@@ -37,14 +37,14 @@ class Step(NamedTuple):
 
     effects: tuple[Effect, ...]
     state: State
-    first: First
+    first: NextNumbers
 
     @property
     def outcomes(self) -> list[Outcome]:
         return [effect for effect in self.effects if isinstance(effect, Outcome)]
 
 
-def setup_at(first: First, state: State, session: int = 1, rules: str = "craps-12-034") -> Setup:
+def setup_at(first: NextNumbers, state: State, session: int = 1, rules: str = "craps-12-034") -> Setup:
     """Return the setup of a session that starts in this state."""
     return Setup(
         table=NAME,
@@ -89,7 +89,7 @@ def throws(count: int, start_us: int = SECOND_US) -> list[AnyReading]:
 @functools.cache
 def evening(count: int, rules: str = "craps-12-034") -> tuple[Step, ...]:
     """Play this many throws, and enough time for the last call."""
-    session = Session(setup_at(First(), State(), rules=rules))
+    session = Session(setup_at(NextNumbers(), State(), rules=rules))
     readings = throws(count)
     end = says(readings[-1].t + 3 * SECOND_US, "dice_collected")
     return tuple(session_steps(session, [*readings, end]))

@@ -32,7 +32,7 @@ from controller.journal.keys import load_key
 from controller.journal.opening import recover
 from controller.journal.reading import Reader
 from controller.journal.writer import Limits, Ticket
-from controller.machines.setup import First, State
+from controller.machines.setup import NextNumbers, State
 from tests.journal.disks import Disk, mounted
 from tests.journal.rig import (
     NAME,
@@ -58,7 +58,7 @@ class Handed(msgspec.Struct, tag="handed"):
 
     outcomes: list[tuple[int, str]]
     state: State
-    first: First
+    first: NextNumbers
 
 
 class Durable(msgspec.Struct, tag="told"):

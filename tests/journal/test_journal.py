@@ -12,14 +12,14 @@ from controller.journal.journal import Journal
 from controller.journal.reading import Reader
 from controller.journal.store import open_reader
 from controller.journal.writer import Limits, Ticket
-from controller.model.effects import Late
+from controller.model.effects import LateReading
 from controller.model.readings import BallDrop
 from tests.journal.disks import Disk, RefusingDisk, StallingDisk, mounted
 from tests.journal.rig import LIMITS, NAME, PATIENCE_S, Rig, append, begin, durable, evening
 
 
-def late(t: int) -> Late:
-    return Late(reading=BallDrop(t=t, dev="wheel"), behind_us=5)
+def late(t: int) -> LateReading:
+    return LateReading(reading=BallDrop(t=t, dev="wheel"), behind_us=5)
 
 
 def names(rig: Rig) -> list[str]:

@@ -9,11 +9,19 @@ import msgspec
 import pytest
 
 from controller.engine.session import Session
-from controller.journal.contents import After, Evidence, Recording, canonical, decode_outcome, pack, unpack
+from controller.journal.contents import (
+    Evidence,
+    Recording,
+    StateAfterRow,
+    canonical,
+    decode_outcome,
+    pack,
+    unpack,
+)
 from controller.journal.faults import JournalFault
 from controller.journal.reading import Reader
-from controller.journal.recall import Recalled, judge_again, recall
-from controller.machines.setup import First, Setup, State
+from controller.journal.recall import RecalledOutcome, judge_again, recall
+from controller.machines.setup import NextNumbers, Setup, State
 from controller.model.effects import Judged
 from controller.model.readings import AnyReading, DeviceDown, RotorIndex
 from controller.model.rulesets import Calls
@@ -103,7 +111,7 @@ def test_export_writes_no_row_that_was_changed(rig: Rig) -> None:
     assert all(json.loads(line) for line in lines)
 
 
-def recalled(rig: Rig, outcome_id: str) -> Recalled:
+def recalled(rig: Rig, outcome_id: str) -> RecalledOutcome:
     with Reader(rig.place.journal) as reader:
         return recall(reader, outcome_id)
 
@@ -146,7 +154,7 @@ def test_corrections_are_recalled_with_the_outcomes_they_correct(rig: Rig) -> No
         says(7 * SECOND_US, "no_roll", who="bob"),
         says(9 * SECOND_US, "nonsense"),
     ]
-    session = Session(setup_at(First(), State()))
+    session = Session(setup_at(NextNumbers(), State()))
     with rig.open() as journal:
         begin(journal)
         for step in session_steps(session, readings):
@@ -197,7 +205,7 @@ def test_a_verdict_that_this_version_cannot_judge_is_left_open(rig: Rig) -> None
     evidence = Evidence(decided_at_us=1, spin=spin)
     assert unpack(pack(evidence)) == evidence
     assert evidence.verdict == spin
-    assert judge_again(evidence, setup_at(First(), State())) is None
+    assert judge_again(evidence, setup_at(NextNumbers(), State())) is None
 
 
 def test_the_recording_behind_an_outcome_is_named(rig: Rig) -> None:
@@ -209,7 +217,7 @@ def test_the_recording_behind_an_outcome_is_named(rig: Rig) -> None:
     with Reader(rig.place.journal) as reader:
         (row,) = reader.rows(types={"attempt.begun"})
     assert row.after is not None
-    assert msgspec.json.decode(row.after, type=After).recording == span
+    assert msgspec.json.decode(row.after, type=StateAfterRow).recording == span
 
 
 # --- judged again from the evidence alone ---
@@ -238,7 +246,7 @@ def test_a_simulated_evening_is_judged_the_same_from_its_evidence(rig: Rig, rule
     """Throws of every kind: short, staggered, cocked, off the table, doubtful, ruled on."""
     header, feed, _ = dice.simulate(5, n=25, rules=rules)
     assert header.dice_table is not msgspec.UNSET
-    setup = replace(setup_at(First(), State(), rules=rules), dice_table=header.dice_table)
+    setup = replace(setup_at(NextNumbers(), State(), rules=rules), dice_table=header.dice_table)
     assert judged_again_everywhere(rig, [reading for _, reading in feed], setup) > 20
 
 
@@ -268,7 +276,9 @@ def test_simulated_deals_are_judged_the_same_from_their_evidence(
 def test_simulated_games_of_high_roller_are_judged_the_same_from_their_evidence(rig: Rig) -> None:
     header, feed, _ = high_roller.simulate(3, games=3)
     assert header.dice_table is not msgspec.UNSET
-    setup = replace(setup_at(First(), State(), rules="high-roller-12-005"), dice_table=header.dice_table)
+    setup = replace(
+        setup_at(NextNumbers(), State(), rules="high-roller-12-005"), dice_table=header.dice_table
+    )
     assert judged_again_everywhere(rig, [reading for _, reading in feed], setup) >= 5
 
 
@@ -299,7 +309,7 @@ def test_a_late_ruling_does_not_change_the_recalled_verdict(rig: Rig, calls: Cal
         t += 12 * SECOND_US
     readings.append(DeviceDown(t=t, dev="cam"))
     readings += [*throw(t + SECOND_US, (2, 2)), *throws(1, t + 20 * SECOND_US)]
-    assert judged_again_everywhere(rig, readings, setup_at(First(), State(calls=calls))) >= 4
+    assert judged_again_everywhere(rig, readings, setup_at(NextNumbers(), State(calls=calls))) >= 4
 
 
 @pytest.mark.parametrize("calls", ["automatic", "confirm"])
@@ -333,7 +343,7 @@ def test_a_no_roll_called_in_flight_is_kept_with_the_readings_until_then(rig: Ri
     thrown = throw(SECOND_US, (3, 4))
     shout = says(thrown[len(thrown) // 2].t + 1, "no_roll", who="ann")
     readings = sorted([*thrown, shout], key=lambda reading: reading.t)
-    assert judged_again_everywhere(rig, readings, setup_at(First(), State())) == 1
+    assert judged_again_everywhere(rig, readings, setup_at(NextNumbers(), State())) == 1
     found = recalled(rig, ids(rig, "roll.no_roll")[0])
     assert found.evidence is not None
     assert found.evidence.decided_at_us == shout.t

@@ -15,7 +15,7 @@ from controller.journal.faults import JournalFault
 from controller.journal.journal import Journal
 from controller.journal.opening import Recovered, recover
 from controller.journal.writer import Limits
-from controller.machines.setup import First, State, to_json_values
+from controller.machines.setup import NextNumbers, State, to_json_values
 from controller.model.outcomes import DealReview, Outcome, RollReview, SpinReview
 from controller.model.readings import AnyReading, DieReleased
 from controller.settings.rulesets import load_ruleset
@@ -39,8 +39,8 @@ def cut_off(
 ) -> Recovered:
     """Play, and copy the files as a power cut would leave them."""
     journal = rig.open(Limits(rows_between_checkpoints=rows))
-    session = Session(setup_at(First(), state or State()))
-    durable(journal.start(identity(setup_at(First(), state or State()))))
+    session = Session(setup_at(NextNumbers(), state or State()))
+    durable(journal.start(identity(setup_at(NextNumbers(), state or State()))))
     for step in session_steps(session, readings):
         durable(append(journal, step))
     after = Rig(rig.folder / "after", rig.key)
@@ -49,7 +49,7 @@ def cut_off(
     return recover(after.place, rig.key.public, NAME)
 
 
-def opening(recovered: Recovered, rules: str = "craps-12-034") -> tuple[list[Outcome], First]:
+def opening(recovered: Recovered, rules: str = "craps-12-034") -> tuple[list[Outcome], NextNumbers]:
     """Return the first outcomes of the next session at a table that was locked."""
     locked = msgspec.structs.replace(recovered.state, lock="locked")
     resumed = resume(game_of(load_ruleset(rules).game), locked, recovered.first, recovered.in_flight, ())
@@ -60,7 +60,7 @@ def opening(recovered: Recovered, rules: str = "craps-12-034") -> tuple[list[Out
 def test_an_empty_journal_recovers_to_the_first_session(rig: Rig) -> None:
     rig.open().close()
     recovered = recover(rig.place, rig.key.public, NAME)
-    assert recovered[:4] == (1, State(), First(), ())
+    assert recovered[:4] == (1, State(), NextNumbers(), ())
 
 
 def test_the_point_and_the_shooter_are_restored(rig: Rig) -> None:
@@ -73,7 +73,7 @@ def test_the_point_and_the_shooter_are_restored(rig: Rig) -> None:
     assert recovered.state.learned, "the learned loudness of the walls must be kept"
     state = msgspec.structs.replace(recovered.state, call=None, learned={})
     assert state == State(calls="automatic", point=6, shooter=4)
-    assert recovered.first == First(seq=5, roll=2, round=2)
+    assert recovered.first == NextNumbers(seq=5, roll=2, round=2)
     assert recovered.session == 2
     assert recovered.in_flight == ()
 
@@ -83,7 +83,7 @@ def test_a_session_continues_as_if_nothing_had_happened(rig: Rig, rows: int) -> 
     """For every cut after the last checkpoint, both parts together have the outcomes of the whole."""
     collected = says(25 * SECOND_US, "dice_collected")
     readings = sorted([*throws(9), collected], key=lambda reading: reading.t)
-    whole = Session(setup_at(First(), State()))
+    whole = Session(setup_at(NextNumbers(), State()))
     cut_at = readings.index(collected) + 1
     for reading in readings[:cut_at]:
         whole.feed(msgspec.structs.replace(reading, arrived=reading.t))
@@ -190,7 +190,7 @@ def test_a_state_that_changed_without_an_outcome_is_recovered(rig: Rig) -> None:
     seated = State(three_card=to_json_values(ThreeCardState(seats=("1", "2"))))
     with rig.open() as journal:
         durable(begin(journal, rules="three-card-poker-12-014"))
-        (row,) = durable(journal.append((), seated, First())).rows
+        (row,) = durable(journal.append((), seated, NextNumbers())).rows
     assert (row.name, row.body) == ("state.noted", b'{"changed":["three_card"]}')
     recovered = recover(rig.place, rig.key.public, NAME)
     assert recovered.state == seated

@@ -4,7 +4,7 @@ import apsw
 import msgspec
 import pytest
 
-from controller.journal.contents import Pruned
+from controller.journal.contents import PruningDecision
 from controller.journal.faults import JournalFault
 from controller.journal.opening import recover
 from controller.journal.reading import Reader
@@ -19,7 +19,7 @@ NEVER_US = 0
 
 def play_and_prune(
     rig: Rig, *, evidence_before_us: int, bodies_before_us: int, acknowledged: int = 1000
-) -> Pruned:
+) -> PruningDecision:
     """Play eight throws, have the first outcomes acknowledged, prune, and wait until the rows are pruned."""
     with rig.open(Limits(rows_between_checkpoints=4)) as journal:
         begin(journal)
@@ -37,7 +37,7 @@ def play_and_prune(
         )
         body = ticket.rows[0].body
     assert body is not None
-    return msgspec.json.decode(body, type=Pruned)
+    return msgspec.json.decode(body, type=PruningDecision)
 
 
 def left(rig: Rig) -> tuple[int, int]:
@@ -148,7 +148,7 @@ def test_a_journal_without_a_checkpoint_keeps_everything(rig: Rig) -> None:
             durable(append(journal, step))
         ticket = durable(journal.prune(evidence_before_us=EVER_US, bodies_before_us=EVER_US, by="manager"))
         assert ticket.rows[0].body is not None
-        pruned = msgspec.json.decode(ticket.rows[0].body, type=Pruned)
+        pruned = msgspec.json.decode(ticket.rows[0].body, type=PruningDecision)
     assert (pruned.evidence_below, pruned.bodies_below) == (1, 1)
 
 

@@ -12,7 +12,15 @@ import pytest
 
 from controller.journal import opening
 from controller.journal.chain import Draft, WallTime, compute_link, genesis, seal
-from controller.journal.contents import PRUNED, STATE_NOTED, After, Noted, Pruned, encode, event_draft
+from controller.journal.contents import (
+    PRUNED,
+    STATE_NOTED,
+    Noted,
+    PruningDecision,
+    StateAfterRow,
+    encode,
+    event_draft,
+)
 from controller.journal.faults import JournalFault
 from controller.journal.head import RECORD, SECTOR, Head, HeadFile, read_head
 from controller.journal.keys import Key, load_key, new_key
@@ -56,7 +64,7 @@ def another_point(rig: Rig) -> list[Draft]:
         recovered = journal.recovered
     state = msgspec.structs.replace(recovered.state, point=4)
     draft = event_draft(STATE_NOTED, Noted(changed=("point",)), rig.wall())
-    return [msgspec.structs.replace(draft, after=encode(After(state=state, first=recovered.first)))]
+    return [msgspec.structs.replace(draft, after=encode(StateAfterRow(state=state, first=recovered.first)))]
 
 
 def a_state_without_signature(rig: Rig) -> None:
@@ -337,7 +345,7 @@ def another_last_state(connection: apsw.Connection) -> None:
 
 def a_decision_to_prune_all(connection: apsw.Connection) -> None:
     """Forge the decision in an old signed row, before those that a start reads."""
-    body = encode(Pruned(evidence_below=10**9, bodies_below=10**9, by="nobody", who=None))
+    body = encode(PruningDecision(evidence_below=10**9, bodies_below=10**9, by="nobody", who=None))
     old = connection.execute("SELECT min(n) FROM rows WHERE seq IS NULL AND signature IS NOT NULL AND n > 1")
     connection.execute("UPDATE rows SET name = ?, body = ? WHERE n = ?", (PRUNED, body, old.get))
 

@@ -11,7 +11,7 @@ from controller.journal.faults import JournalFault
 from controller.journal.opening import recover
 from controller.journal.reading import Reader
 from controller.journal.store import open_reader
-from controller.journal.verify import Verified
+from controller.journal.verify import VerificationResult
 from controller.journal.writer import Limits
 from tests.journal.rig import NAME, Rig, append, begin, durable, evening
 from tests.journal.tamper import Change, flip, forge, sql, swap, tamper
@@ -19,7 +19,7 @@ from tests.journal.tamper import Change, flip, forge, sql, swap, tamper
 SPARSE = Limits(rows_between_checkpoints=20)
 
 
-def verified(path: Path) -> Verified:
+def verified(path: Path) -> VerificationResult:
     with Reader(path) as reader:
         return reader.verify_all()
 

@@ -14,7 +14,7 @@ import msgspec
 
 from controller.app.options import RECORDINGS
 from controller.app.recording import ENDING
-from controller.journal.contents import ATTEMPT_BEGUN, PRUNED, SESSION_STARTED, AttemptBegun, Pruned
+from controller.journal.contents import ATTEMPT_BEGUN, PRUNED, SESSION_STARTED, AttemptBegun, PruningDecision
 from controller.journal.faults import JournalFault
 from controller.journal.reading import Reader
 
@@ -57,7 +57,9 @@ class Kept:
         pruning.
         """
         prunings = [row.body for row in self.rows if row.name == PRUNED and row.body]
-        below = max((msgspec.json.decode(body, type=Pruned).bodies_below for body in prunings), default=0)
+        below = max(
+            (msgspec.json.decode(body, type=PruningDecision).bodies_below for body in prunings), default=0
+        )
         attempts = [row for row in self.rows if row.outcome and _number(row.outcome) is not None]
         for row in reversed(attempts):
             if row.outcome and not row.outcome["type"].endswith((".review", ".corrected")):

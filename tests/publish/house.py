@@ -11,7 +11,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from controller.journal.journal import Journal
 from controller.journal.keys import Key, PublicKey
 from controller.journal.reading import Reader
-from controller.machines.setup import First, State
+from controller.machines.setup import NextNumbers, State
 from controller.model.tables import MqttSettings, PublishSettings
 from controller.publish.events import (
     Acknowledgement,
@@ -216,7 +216,7 @@ class House:
             random_fraction=half,
             status=self._status,
             last_seq=self.journal.recovered.first.seq - 1,
-            board=first_board(NAME, "1", "craps", State(), First()),
+            board=first_board(NAME, "1", "craps", State(), NextNumbers()),
         )
         if isinstance(self.sink, MqttSink):
             self.sink.report_to(self.pump.post)

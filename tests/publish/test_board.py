@@ -10,7 +10,7 @@ from jsonschema import Draft202012Validator
 from controller.journal.chain import Row, WallTime, genesis, seal
 from controller.journal.contents import outcome_draft
 from controller.journal.keys import Key, load_key, new_key
-from controller.machines.setup import First, State
+from controller.machines.setup import NextNumbers, State
 from controller.model.outcomes import (
     Awaited,
     Bets,
@@ -64,7 +64,7 @@ class Table:
         self._link = genesis("t", key.public.raw, WALL)
         self.seq = 1
         self.rows: list[Row] = []
-        self.board = first_board("t", "1", game, State(), First())
+        self.board = first_board("t", "1", game, State(), NextNumbers())
 
     def publishes(self, type_: str, data: Data) -> TableBoard:
         outcome = Outcome(type=type_, t=self.seq, id=f"t/1/{self.seq}", seq=self.seq, data=data)

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import pytest
 
-from controller.publish.embedded import Blocked, Consumer, EmbeddedSink
+from controller.publish.embedded import Consumer, EmbeddedSink, EngineBlocked
 from controller.publish.events import Acknowledgement, Answer, Message
 from controller.publish.sink import Ready, Report
 from tests.publish.house import ENGINE, PATIENCE_S, Alarms, Books, House, until
@@ -77,8 +77,8 @@ def test_an_engine_that_waits_for_a_person_is_a_fault_until_it_takes_the_outcome
     house, engine = house_with(tmp_path)
     engine.raises = [
         OSError(28, "No space left on device"),
-        Blocked(code, "says why"),
-        Blocked(code, "again"),
+        EngineBlocked(code, "says why"),
+        EngineBlocked(code, "again"),
     ]
     count = house.play(10)
     settled(house, engine, count, offer_again_now=True)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from controller.machines.setup import First, State
+from controller.machines.setup import NextNumbers, State
 from controller.model.geometry import DiceTable, Wheel, Zone
 from controller.model.readings import (
     AnyReading,
@@ -44,7 +44,7 @@ HEADER = Header(
         length_mm=3600, width_mm=1100, die_mm=19, zones=(Zone(kind="bank", polygon=((0, 0), (1, 0), (1, 1))),)
     ),
     session="s7",
-    first=First(seq=12, roll=4),
+    first=NextNumbers(seq=12, roll=4),
     state=State(point=6, shooter="3", warnings=2),
 )
 WHEEL_HEADER = Header(

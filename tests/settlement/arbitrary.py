@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 
 import msgspec
 
-from controller.settlement.book import AnswerLine, Book, Decided, Malformed
+from controller.settlement.book import AnswerLine, Book, Decided, MalformedLine
 from controller.settlement.run import Decoder
 
 Json = Mapping[str, object]
@@ -18,7 +18,7 @@ def answer_all(game: Book, requests: Iterable[Json]) -> list[AnswerLine]:
     for number, request in enumerate(requests, start=1):
         try:
             understood = decoder.decode(json.dumps(request).encode(), number)
-        except Malformed:
+        except MalformedLine:
             continue
         results += game.apply(understood)
     results += game.finish()

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from controller.cli.rules import settle_stream
 from controller.games.craps.wagers.gates import VOCABULARY
 from controller.settings.paytables import open_book
-from controller.settlement.book import Malformed, Request
+from controller.settlement.book import MalformedLine, Request
 from controller.settlement.run import Decoder, settle
 
 BET = {"do": "bet", "id": "b1", "player": "p1", "wager": "pass", "amount": 500}
@@ -168,8 +168,8 @@ def test_any_line_is_a_request_or_malformed(raw: bytes) -> None:
     decoder = Decoder(VOCABULARY)
     try:
         assert isinstance(decoder.decode(raw, 7), Request)
-    except Malformed:
-        with pytest.raises(Malformed, match=r"line 7: found .*, expected "):
+    except MalformedLine:
+        with pytest.raises(MalformedLine, match=r"line 7: found .*, expected "):
             decoder.decode(raw, 7)
 
 

@@ -18,13 +18,13 @@ from controller.settlement_service.account_requests import AccountRequests
 from controller.settlement_service.engine import Engine
 from controller.settlement_service.enrolled_table import steps_after
 from controller.settlement_service.faults import RequestRefused
-from controller.settlement_service.gate import Admitted, Gate, NoStatement, PlayAt
+from controller.settlement_service.gate import Admitted, Gate, MissingStatement, PlayAt
 from tests.settlement_service.rig import GAMES, House, SealedTable
 
 SECOND_US = 1_000_000
 LATENESS_US = 120_000
 WAIT_US = 600_000
-_NOT_COVERED = NoStatement("TABLE-WORD", "no statement came in time")
+_NOT_COVERED = MissingStatement("TABLE-WORD", "no statement came in time")
 
 
 class Trouble(NamedTuple):
@@ -60,9 +60,9 @@ class _Shim(Gate):
     def __init__(self, real: Gate) -> None:
         super().__init__()
         self.real = real
-        self.answer: Admitted | NoStatement = _NOT_COVERED
+        self.answer: Admitted | MissingStatement = _NOT_COVERED
 
-    def ask(self, table: str, play: PlayAt | None = None) -> Admitted | NoStatement:
+    def ask(self, table: str, play: PlayAt | None = None) -> Admitted | MissingStatement:
         assert table
         assert play is None
         return self.answer

@@ -14,7 +14,7 @@ from itertools import count
 
 from controller.engine.session import Session
 from controller.journal.keys import Key
-from controller.machines.setup import First, Setup, State
+from controller.machines.setup import NextNumbers, Setup, State
 from controller.model.effects import Effect
 from controller.model.outcomes import Bets, Outcome
 from controller.model.readings import AnyReading, DieRest, Face, Input
@@ -25,13 +25,13 @@ from controller.settings.rulesets import load_ruleset
 from controller.settlement_service.account_requests import AccountRequests
 from controller.settlement_service.engine import Engine
 from controller.settlement_service.faults import RequestRefused
-from controller.settlement_service.gate import Admitted, Gate, LateWager, NoStatement
+from controller.settlement_service.gate import Admitted, Gate, LateWager, MissingStatement
 from tests.scenes import TABLE, says, throw
 from tests.settlement_service.histories import SECOND_US, Timeline, Trouble
 from tests.settlement_service.rig import GAMES, House, SealedTable
 
 LATE_US = 9 * SECOND_US
-_NOT_COVERED = NoStatement("C34-MK-1b", "no word came in time")
+_NOT_COVERED = MissingStatement("C34-MK-1b", "no word came in time")
 FACES: tuple[Face, ...] = (1, 2, 3, 4, 5, 6)
 RULES = load_ruleset("craps-12-034")
 
@@ -78,9 +78,9 @@ class _Shim(Gate):
         super().__init__()
         self._world = world
         self.real = real
-        self.answer: Admitted | NoStatement | None = None
+        self.answer: Admitted | MissingStatement | None = None
 
-    def ask_late(self, table: str, wager: LateWager) -> Admitted | NoStatement:
+    def ask_late(self, table: str, wager: LateWager) -> Admitted | MissingStatement:
         del table
         if self.answer is None:
             self._world.lodging = wager
@@ -125,7 +125,7 @@ class DiceWorld(Timeline):
                 ruleset=RULES,
                 dice_table=TABLE,
                 state=State(),
-                first=First(),
+                first=NextNumbers(),
             ),
             self._heard,
         )

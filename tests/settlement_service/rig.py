@@ -32,7 +32,7 @@ from controller.settlement_service.enrolled_table import shipped_games
 from controller.settlement_service.http_requests import HttpRequests
 from controller.settlement_service.intake import Policies
 from controller.settlement_service.store import Store
-from controller.settlement_service.upkeep import Proof, prove
+from controller.settlement_service.upkeep import BookProof, prove
 from tests.settlement_service.statements import answer_queries, gate
 
 START_US = 1_800_000_000_000_000
@@ -308,7 +308,7 @@ class House:
         with self.engine.work() as work:
             return work.balance(account)
 
-    def proof(self) -> Proof:
+    def proof(self) -> BookProof:
         with self.store.transaction() as connection:
             return prove(connection, GAMES)
 

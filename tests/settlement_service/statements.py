@@ -4,7 +4,7 @@ from itertools import count
 
 from controller.publish.betting import OpenStatement
 from controller.settlement_service.engine import Engine
-from controller.settlement_service.gate import Gate, NoStatement
+from controller.settlement_service.gate import Gate, MissingStatement
 
 PATIENCE_S = 300.0
 """Time limit for an expected message, in seconds, far longer than on a busy machine."""
@@ -19,7 +19,7 @@ def gate(wait_s: float = PATIENCE_S) -> Gate:
 def answer_queries(engine: Engine) -> None:
     """Answer each query from this engine immediately, as a table without delays would."""
 
-    def answer(table: str, nonce: str) -> NoStatement | None:
+    def answer(table: str, nonce: str) -> MissingStatement | None:
         with engine.work() as work:
             enrolled = engine.table(work, table)
         assert enrolled is not None

@@ -9,7 +9,7 @@ from controller.journal.keys import Key
 from controller.publish.betting import OpenStatement
 from controller.settlement_service.account_requests import Caller, RequestIdentity
 from controller.settlement_service.faults import RequestRefused
-from controller.settlement_service.gate import NoStatement
+from controller.settlement_service.gate import MissingStatement
 from controller.settlement_service.http_requests import Tokens
 from tests.settlement_service.rig import House, SealedTable
 
@@ -30,7 +30,7 @@ class Race:
         self._keys = count()
         house.engine.gate.connect(self._answer)
 
-    def _answer(self, name: str, nonce: str) -> NoStatement | None:
+    def _answer(self, name: str, nonce: str) -> MissingStatement | None:
         meanwhile, self.meanwhile = self.meanwhile, lambda: None
         meanwhile()
         word = OpenStatement(

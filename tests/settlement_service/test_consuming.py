@@ -12,7 +12,7 @@ import pytest
 from controller.journal.keys import Key
 from controller.model.outcomes import TableEvent
 from controller.model.tables import EmbeddedSettings, MqttSettings
-from controller.publish.embedded import Blocked, EngineSetup, Enrolment
+from controller.publish.embedded import EngineBlocked, EngineSetup, Enrolment
 from controller.publish.events import (
     Acknowledgement,
     Answer,
@@ -266,7 +266,7 @@ def test_within_the_process_a_foreign_database_waits_for_a_person(tmp_path: Path
         other.execute("CREATE TABLE notes (text)")
     enrolment = Enrolment(b"\1" * 32, never_settled=True)
     setup = EngineSetup("craps", "craps-12-034", EmbeddedSettings(), tmp_path, lambda: enrolment)
-    with pytest.raises(Blocked, match="another program") as blocked:
+    with pytest.raises(EngineBlocked, match="another program") as blocked:
         EmbeddedEngine(setup, lambda: 0).begin()
     assert blocked.value.code == "settlement_unfit"
 

@@ -9,7 +9,7 @@ from controller.publish.betting import OpenStatement, statement_bytes
 from controller.settlement_service.account_requests import AccountRequests, Caller
 from controller.settlement_service.engine import Engine
 from controller.settlement_service.faults import RequestRefused
-from controller.settlement_service.gate import MAX_WAITING, Gate, NoStatement
+from controller.settlement_service.gate import MAX_WAITING, Gate, MissingStatement
 from controller.settlement_service.http_requests import Views
 from tests.publish.house import ENGINE_KEY
 from tests.settlement_service.rig import House, SealedTable
@@ -34,7 +34,7 @@ class Wheel:
         self.desk = AccountRequests(self.engine)
         self.bets = 0
 
-    def line(self, table: str, nonce: str) -> NoStatement | None:
+    def line(self, table: str, nonce: str) -> MissingStatement | None:
         """Receive a query, and send the test's statements."""
         assert table == self.table.name
         self.asked.append(nonce)
@@ -203,7 +203,9 @@ def test_a_restarted_engine_accepts_no_answer_to_its_old_queries(wheel: Wheel) -
 
 def test_a_table_that_never_sent_a_statement_takes_no_bets(house: House, roulette: SealedTable) -> None:
     house.player("ann", 1_000)
-    house.engine.gate.connect(lambda _table, _nonce: NoStatement("TABLE-WORD", "it is not at the broker"))
+    house.engine.gate.connect(
+        lambda _table, _nonce: MissingStatement("TABLE-WORD", "it is not at the broker")
+    )
     with pytest.raises(RequestRefused, match="not at the broker"):
         house.bets(roulette, "ann", "b1", "red", 100)
 
@@ -233,7 +235,7 @@ def test_a_flood_of_waiting_bets_is_refused_at_once() -> None:
     crowded = gate(AT_ONCE_S)
     answers: list[object] = []
 
-    def line(_table: str, _nonce: str) -> NoStatement | None:
+    def line(_table: str, _nonce: str) -> MissingStatement | None:
         answers.append(crowded.ask("wheel-1"))
         return None
 
@@ -242,7 +244,7 @@ def test_a_flood_of_waiting_bets_is_refused_at_once() -> None:
         patch.setattr("controller.settlement_service.gate.MAX_WAITING", 5)
         crowded.ask("wheel-1")
     assert MAX_WAITING > 5
-    assert any(isinstance(answer, NoStatement) and "too many" in answer.reason for answer in answers)
+    assert any(isinstance(answer, MissingStatement) and "too many" in answer.reason for answer in answers)
 
 
 def test_an_accepted_bet_is_stored_with_its_time_at_the_table(wheel: Wheel) -> None:

@@ -11,7 +11,7 @@ from controller.publish.betting import OpenStatement, statement_bytes
 from controller.settlement_service.account_requests import AccountRequests
 from controller.settlement_service.engine import Engine
 from controller.settlement_service.faults import RequestRefused
-from controller.settlement_service.gate import MAX_LATE, Gate, LateWager, NoStatement
+from controller.settlement_service.gate import MAX_LATE, Gate, LateWager, MissingStatement
 from controller.settlement_service.http_requests import Views
 from tests.publish.house import ENGINE_KEY
 from tests.settlement_service.rig import House, SealedTable
@@ -19,7 +19,7 @@ from tests.settlement_service.rig import House, SealedTable
 NONCE = "a" * 32
 
 
-class Late:
+class LateWagerCase:
     """A craps table with its dice out, whose statements on late wagers the test provides."""
 
     def __init__(self, house: House, table: SealedTable) -> None:
@@ -32,7 +32,7 @@ class Late:
         self.asked: list[LateWager] = []
         self.bets = 0
 
-    def line(self, table: str, nonce: str, wager: LateWager) -> NoStatement | None:
+    def line(self, table: str, nonce: str, wager: LateWager) -> MissingStatement | None:
         assert (table, nonce) == (self.table.name, NONCE)
         self.asked.append(wager)
         for payload in self.said(wager):
@@ -82,14 +82,14 @@ class Late:
 
 
 @pytest.fixture
-def late(house: House, craps: SealedTable) -> Late:
-    one = Late(house, craps)
+def late(house: House, craps: SealedTable) -> LateWagerCase:
+    one = LateWagerCase(house, craps)
     one.throws()
     return one
 
 
 def test_C34_MK_1b_a_late_wager_with_the_tables_statement_is_decided_by_the_roll_in_the_air(
-    late: Late,
+    late: LateWagerCase,
 ) -> None:
     assert late.bet() == ""
     assert late.balance == 900
@@ -98,7 +98,7 @@ def test_C34_MK_1b_a_late_wager_with_the_tables_statement_is_decided_by_the_roll
     assert late.house.proof().faults == ()
 
 
-def test_people_are_shown_what_they_confirm_and_the_digest_covers_all_of_it(late: Late) -> None:
+def test_people_are_shown_what_they_confirm_and_the_digest_covers_all_of_it(late: LateWagerCase) -> None:
     assert late.bet("place", number=6) == ""
     (asked,) = late.asked
     assert (asked.round, asked.wager) == (1, "b1")
@@ -129,13 +129,15 @@ def test_people_are_shown_what_they_confirm_and_the_digest_covers_all_of_it(late
         {"sequence": 9},
     ],
 )
-def test_a_statement_for_anything_else_covers_nothing(late: Late, changed: dict[str, object]) -> None:
+def test_a_statement_for_anything_else_covers_nothing(
+    late: LateWagerCase, changed: dict[str, object]
+) -> None:
     late.said = lambda wager: [late.word(wager, changed=changed)]
     assert late.bet() in ("C34-MK-1b", "TABLE-WORD")
     assert late.balance == 1_000
 
 
-def test_a_forged_statement_on_a_late_wager_covers_nothing(late: Late) -> None:
+def test_a_forged_statement_on_a_late_wager_covers_nothing(late: LateWagerCase) -> None:
     def forged(wager: LateWager) -> list[bytes]:
         with pytest.raises(ValueError, match="not signed by the table's key"):
             late.engine.gate.receive(late.word(wager, ENGINE_KEY))
@@ -145,19 +147,19 @@ def test_a_forged_statement_on_a_late_wager_covers_nothing(late: Late) -> None:
     assert late.bet() == "C34-MK-1b"
 
 
-def test_an_unconfirmed_late_wager_is_refused_with_the_rule(late: Late) -> None:
+def test_an_unconfirmed_late_wager_is_refused_with_the_rule(late: LateWagerCase) -> None:
     late.said = lambda _wager: []
     assert late.bet() == "C34-MK-1b"
     assert late.balance == 1_000
 
 
-def test_a_callers_claim_of_confirmation_is_ignored(late: Late) -> None:
+def test_a_callers_claim_of_confirmation_is_ignored(late: LateWagerCase) -> None:
     late.said = lambda _wager: []
     assert late.bet(confirmed=True) == "C34-MK-1b"
     assert late.bet(late=False, confirmed=True) == "C34-MK-1a"
 
 
-def test_once_the_roll_is_settled_the_statement_is_too_late(late: Late) -> None:
+def test_once_the_roll_is_settled_the_statement_is_too_late(late: LateWagerCase) -> None:
     """Bets are not open again yet, so the wager would count for another roll."""
 
     def called(wager: LateWager) -> list[bytes]:
@@ -171,20 +173,22 @@ def test_once_the_roll_is_settled_the_statement_is_too_late(late: Late) -> None:
     assert late.bet() == "C34-MK-1b"
 
 
-def test_while_bets_are_open_or_after_a_restart_between_rolls_no_late_bet_is_accepted(late: Late) -> None:
+def test_while_bets_are_open_or_after_a_restart_between_rolls_no_late_bet_is_accepted(
+    late: LateWagerCase,
+) -> None:
     late.lands()
     assert late.bet() == "C34-MK-1b"
     assert late.asked == []
 
 
-def test_a_restart_with_the_dice_out_knows_that_they_are(late: Late) -> None:
+def test_a_restart_with_the_dice_out_knows_that_they_are(late: LateWagerCase) -> None:
     late.engine = Engine(late.house.store, lambda: 0, gate=Gate(lambda: NONCE, 0.0, 0.0))
     late.engine.gate.connect(lambda _table, _nonce: None, late.line)
     late.desk = AccountRequests(late.engine)
     assert late.bet() == ""
 
 
-def test_a_statement_for_open_bets_covers_no_late_wager_and_the_reverse(late: Late) -> None:
+def test_a_statement_for_open_bets_covers_no_late_wager_and_the_reverse(late: LateWagerCase) -> None:
     late.lands()
     payload = late.word(
         LateWager(2, "b1", "0" * 64, ""), changed={"round": 2, "sequence": late.table.seq - 1}
@@ -199,19 +203,19 @@ def test_where_the_rules_allow_no_late_bets_the_table_is_not_queried(
 ) -> None:
     table = SealedTable("other", key)
     house.enrol(table, rules)
-    one = Late(house, table)
+    one = LateWagerCase(house, table)
     one.throws()
     assert one.bet("pass" if rules == "craps-v1" else "red") == rule
     assert one.asked == []
 
 
-def test_a_late_wager_does_not_move_the_last_wager_before_the_close(late: Late) -> None:
+def test_a_late_wager_does_not_move_the_last_wager_before_the_close(late: LateWagerCase) -> None:
     assert late.bet() == ""
     late.lands()
     assert Views(late.engine).rounds("craps-1", 1)[0].wager_to_close_ms is None
 
 
-def test_few_late_wagers_may_wait_for_one_table(late: Late) -> None:
+def test_few_late_wagers_may_wait_for_one_table(late: LateWagerCase) -> None:
     gate = Gate(lambda: NONCE, 0.0, 0.0)
     taken = [gate.expect("craps-1", f"{i:032x}", "0" * 64) for i in range(MAX_LATE + 1)]
     assert taken == [True] * MAX_LATE + [False]

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from controller.settlement_service.ledger import Movement, Unbalanced
+from controller.settlement_service.ledger import Movement, UnbalancedMovement
 
 accounts = st.sampled_from(("player:ann", "player:bob", "house:t1", "at_risk:t1"))
 moves = st.lists(st.tuples(st.integers(-1_000, 1_000), accounts, accounts))
@@ -20,7 +20,7 @@ def test_any_moves_are_balanced(moves: list[tuple[int, str, str]]) -> None:
 
 
 def test_an_unbalanced_movement_is_not_booked() -> None:
-    with pytest.raises(Unbalanced, match="not balanced"):
+    with pytest.raises(UnbalancedMovement, match="not balanced"):
         Movement({"player:ann": 1}).balanced()
 
 

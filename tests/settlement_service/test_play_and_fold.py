@@ -11,7 +11,7 @@ from controller.model.outcomes import Bets
 from controller.publish.betting import OpenStatement
 from controller.settlement_service.account_requests import Caller, RequestIdentity
 from controller.settlement_service.faults import RequestRefused
-from controller.settlement_service.gate import NoStatement, PlayAt
+from controller.settlement_service.gate import MissingStatement, PlayAt
 from tests.settlement_service.rig import House, SealedTable
 from tests.settlement_service.test_other_games import dealt
 
@@ -32,7 +32,7 @@ def table(house: House, key: Key) -> SealedTable:
 def says_folded(house: House, table: SealedTable, folded: tuple[str, ...], session: str = "1") -> None:
     """Report in the table's statement that these positions have folded."""
 
-    def answer(name: str, nonce: str) -> NoStatement | None:
+    def answer(name: str, nonce: str) -> MissingStatement | None:
         word = OpenStatement(
             table=name,
             session=session,
@@ -97,10 +97,10 @@ class CardTable:
         self._table = table
         house.engine.gate.connect(self.plain, ask_table_play=self.play)
 
-    def plain(self, name: str, nonce: str) -> NoStatement | None:
+    def plain(self, name: str, nonce: str) -> MissingStatement | None:
         raise AssertionError(f"{name} was queried for Play as for any bet ({nonce})")
 
-    def play(self, name: str, nonce: str, play: PlayAt) -> NoStatement | None:
+    def play(self, name: str, nonce: str, play: PlayAt) -> MissingStatement | None:
         self.asked.append(play)
         word = OpenStatement(
             table=name,

@@ -7,7 +7,7 @@ published cards and rolls, by rules that are independent of the controller's.
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from controller.model.effects import Effect, Late
+from controller.model.effects import Effect, LateReading
 from controller.model.outcomes import (
     CardPitched,
     DealCalled,
@@ -63,7 +63,7 @@ def throws_of(played: Iterable[Played]) -> list[Played]:
 def undue(played: Sequence[Played], effects: Sequence[Effect], game: str) -> list[str]:
     """Return the wrong outcomes of scenes that no fault can have affected."""
     published = [e for e in effects if isinstance(e, Outcome) and e.type in TOLD - _NOT_OF[game]]
-    late_us = [effect.reading.t for effect in effects if isinstance(effect, Late)]
+    late_us = [effect.reading.t for effect in effects if isinstance(effect, LateReading)]
     found: list[str] = []
     sound = True
     for story in played:

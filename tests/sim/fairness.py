@@ -7,7 +7,7 @@ table may have detected only a part of the events. A review or a missing outcome
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from controller.model.effects import Effect, Judged, Late
+from controller.model.effects import Effect, Judged, LateReading
 from controller.model.outcomes import (
     Bets,
     Data,
@@ -54,7 +54,7 @@ def unfair(played: Sequence[Played], effects: Iterable[Effect]) -> list[str]:
     bets = [effect for effect in published if isinstance(effect, Outcome) and isinstance(effect.data, Bets)]
     attempts = _attempts_of(published)
     # A busy machine may exceed the link's limits at ten times real time.
-    late_us = [effect.reading.t for effect in published if isinstance(effect, Late)]
+    late_us = [effect.reading.t for effect in published if isinstance(effect, LateReading)]
     found: list[str] = []
     disturbed = False
     for story in played:

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from controller.engine.session import Session
-from controller.machines.setup import First, Setup, State
+from controller.machines.setup import NextNumbers, Setup, State
 from controller.model.effects import Effect
 from controller.model.outcomes import DealReview, Outcome, RollReview
 from controller.model.readings import AnyReading, Card, DieReleased, Input
@@ -88,14 +88,14 @@ def _outcomes(effects: Sequence[Effect]) -> list[Outcome]:
     return [effect for effect in effects if isinstance(effect, Outcome)]
 
 
-def _session(header: Header, state: State | None = None, first: First | None = None) -> Session:
+def _session(header: Header, state: State | None = None, first: NextNumbers | None = None) -> Session:
     return Session(
         Setup(
             table=header.table,
             ruleset=load_ruleset(header.ruleset),
             dice_table=header.dice_table or None,
             state=state or State(),
-            first=first or First(),
+            first=first or NextNumbers(),
         )
     )
 

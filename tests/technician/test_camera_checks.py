@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from controller.evidence.pictures import DAY_S, FOLDER, About, Folder, Writer
+from controller.evidence.pictures import DAY_S, FOLDER, Folder, PictureDescription, Writer
 from controller.technician.machine_checks import DEFAULT_DAYS, DEFAULT_MAX_MB, Machine, pictures
 from drivers.vision.rig import EvidenceSettings
 
@@ -31,7 +31,7 @@ def test_a_cameras_pictures_are_counted_against_its_limits(tmp_path: Path) -> No
     assert [state for state, _ in said(tmp_path)] == ["unchecked"]
     folder = Folder(tmp_path / "var/lib/table-camera")
     folder.begin()
-    folder.keep(Writer().close(About(camera="cam", die=1, kind="die_lost", t_us=1)), NOW_S)
+    folder.keep(Writer().close(PictureDescription(camera="cam", die=1, kind="die_lost", t_us=1)), NOW_S)
     ((state, says),) = said(tmp_path)
     assert state == "ok"
     assert "1 files with 0 MB (limit 500), the oldest 0 days old (limit 30)" in says

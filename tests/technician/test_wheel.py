@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from controller.model.geometry import Wheel
 from controller.model.readings import AnyReading, BallBeam, PocketBall, RotorIndex
 from controller.replay.log import open_log
-from controller.technician.calibration import Calibrated, UnfitError
+from controller.technician.calibration import CalibratedValues, UnfitError
 from controller.technician.wheel_calibration import angle_difference_deg, calibrate_wheel
 from drivers.sim.wheel import EUROPEAN, croupier_at, some_wheel
 
@@ -40,7 +40,7 @@ def resting(wheel: Wheel, rng: Random, number: str) -> list[AnyReading]:
     return [reading for _, reading in feed if isinstance(reading, RotorIndex | PocketBall)]
 
 
-def beams_of(found: Calibrated) -> Sequence[float]:
+def beams_of(found: CalibratedValues) -> Sequence[float]:
     beams = found.values["wheel", "beams_deg"]
     assert isinstance(beams, tuple)
     return [beam for beam in beams if isinstance(beam, float)]

@@ -140,12 +140,12 @@ def _out(state: HighRollerState, stay: tuple[str, ...]) -> tuple[Publication, ..
     return (("player.eliminated", PlayerEliminated(game=state.game, players=out)),) if out else ()
 
 
-class _Won(NamedTuple):
+class _WonGame(NamedTuple):
     state: HighRollerState
     outcomes: tuple[Publication, ...]
 
 
-def _won(state: HighRollerState, winner: str, total: int, rules: HighRollerRules) -> _Won:
+def _won(state: HighRollerState, winner: str, total: int, rules: HighRollerRules) -> _WonGame:
     money = split(
         state.sold * rules.card_cents,
         state.bonus_take,
@@ -179,7 +179,7 @@ def _won(state: HighRollerState, winner: str, total: int, rules: HighRollerRules
         )
         outcomes.append(("bonus.paid", bonus))
     after = state.replace(roll_off=None, pot=pot, over=state.over or state.final)
-    return _Won(after, tuple(outcomes))
+    return _WonGame(after, tuple(outcomes))
 
 
 def called(

@@ -107,7 +107,7 @@ _STRAY_OPTION, _LAUNCH_OPTION = -1, -2
 which the story already contains."""
 
 
-class _SetAside:
+class _DeferredStories:
     """The stories before the expensive ones were set aside, and the pulses since then."""
 
     __slots__ = ("max_cost", "other", "plain_in_row", "pulse_counts", "pulses", "stories")
@@ -142,7 +142,7 @@ class Chain:
         self._last_us = [-DOUBLED_US] * ring.count
         self._interrupted = False
         self._plain_in_row = 0
-        self._set_aside: _SetAside | None = None
+        self._set_aside: _DeferredStories | None = None
 
     def empty_copy(self) -> "Chain":
         """Return a chain of the same wheel without pulses."""
@@ -246,7 +246,7 @@ class Chain:
         other = min([story.cost for story in stories if story.sense != best.sense], default=inf)
         counts = list(self.pulse_counts)
         counts[beam] -= 1
-        self._set_aside = _SetAside(stories, max_cost, other, counts, self._plain_in_row)
+        self._set_aside = _DeferredStories(stories, max_cost, other, counts, self._plain_in_row)
         self._stories = [story for story in stories if story.cost < max_cost]
         return True
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
-from drivers.device import Edge, Level, Mute, ReadLevel
+from drivers.device import Edge, Level, MuteLine, ReadLevel
 from drivers.link.gpio_edges import Chip, find_chip
 from drivers.link.link import Backoff, Inlet, Link, LinkDown, LinkUp, PortError
 from tests.drivers.gpio.rig import CHIP, LABEL, FakeKernel, Time, beams
@@ -54,7 +54,7 @@ def test_edges_of_an_unread_line_wait_in_the_kernel_and_none_is_lost(kernel: Fak
     time = Time()
     port = kernel.port(beams(2), time)
     port.open()
-    port.write((Mute(5, 200_000),))
+    port.write((MuteLine(5, 200_000),))
     kernel.drive(5, True, time.us)
     kernel.drive(6, True, time.us)
     assert port.read() == (Edge(6, True, 1, time.us),)

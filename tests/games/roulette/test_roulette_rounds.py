@@ -6,7 +6,7 @@ from typing import Literal
 
 import pytest
 
-from controller.machines.setup import First, State
+from controller.machines.setup import NextNumbers, State
 from controller.model.geometry import Wheel
 from controller.model.outcomes import Bets, SpinCalled, SpinCorrected, SpinNoSpin, SpinReview, TableEvent
 from controller.model.readings import (
@@ -346,7 +346,7 @@ def test_what_was_learned_of_the_wheel_is_part_of_the_recorded_state() -> None:
     state = played.session.state()
     assert state.learned["drop_rev_per_s"] == pytest.approx(0.5, abs=0.03)
     assert played.session.first().spin == 3
-    again = Played("roulette", state, First(spin=3, seq=9), wheel=WHEEL)
+    again = Played("roulette", state, NextNumbers(spin=3, seq=9), wheel=WHEEL)
     for reading in SPIN.readings:
         assert isinstance(reading, AnyReading)
         again.feed(reading)

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from controller.machines.setup import First, State
+from controller.machines.setup import NextNumbers, State
 from controller.model.outcomes import DealCalled
 from controller.model.readings import Card, DeviceDown, DeviceFault, DeviceUp, Switch
 from controller.model.rulesets import RuleSet
@@ -26,7 +26,7 @@ class Table:
     """A Three Card Poker table, played step by step."""
 
     def __init__(
-        self, ruleset: RuleSet = RULES, state: State | None = None, first: First | None = None
+        self, ruleset: RuleSet = RULES, state: State | None = None, first: NextNumbers | None = None
     ) -> None:
         self.played = Played(state=state, first=first, ruleset=ruleset)
         self.now = 0

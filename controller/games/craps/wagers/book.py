@@ -36,7 +36,7 @@ from controller.settlement.book import (
     pending,
 )
 from controller.settlement.paytable import BreakageLedger, payout
-from controller.settlement.wagers import Ended, Wagers
+from controller.settlement.wagers import EndedAttempt, Wagers
 
 COMES = ("come", "dont_come")
 
@@ -355,7 +355,7 @@ class DiceState:
         return [*shooter, *(point or [{"do": "roll", "dice": _NATURAL}])]
 
 
-def _settled_at(ended: Ended) -> Sequence[RawRequest] | None:
+def _settled_at(ended: EndedAttempt) -> Sequence[RawRequest] | None:
     """Return the requests that bring a new book to the state of the dice after a roll.
 
     Return None after other outcomes, during a run-out, and while a lowered bet awaits its decision.

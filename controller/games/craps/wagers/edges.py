@@ -31,7 +31,7 @@ DOLLAR_CENTS = 100
 """The chip value assumed for breakage if a table has no minimum."""
 
 
-class Worth(NamedTuple):
+class BetValue(NamedTuple):
     """The expected net win and the chance of a push, for a bet of 1."""
 
     net: Fraction
@@ -61,7 +61,7 @@ def report(table: CrapsPayTable) -> Report:
     )
 
 
-def worth(endings: Endings, on_number: Mapping[int, Worth] | None = None) -> Worth:
+def worth(endings: Endings, on_number: Mapping[int, BetValue] | None = None) -> BetValue:
     """Return the worth of a bet, computed from its row of endings.
 
     A roll without an ending leaves the bet up. With `on_number`, it moves the bet to the rolled number.
@@ -76,7 +76,7 @@ def worth(endings: Endings, on_number: Mapping[int, Worth] | None = None) -> Wor
             counted += 1
             moved = on_number[sum(roll)]
             net, pushed = net + moved.net, pushed + moved.pushed
-    return Worth(net / counted, pushed / counted)
+    return BetValue(net / counted, pushed / counted)
 
 
 def _net(ending: Ending) -> Fraction:
@@ -116,16 +116,16 @@ def _edges(table: CrapsPayTable) -> Iterator[Edge]:
         yield _edge(table, "sharp_shooter", _sharp_shooter_worth(table))
 
 
-def _sharp_shooter_worth(table: CrapsPayTable) -> Worth:
+def _sharp_shooter_worth(table: CrapsPayTable) -> BetValue:
     endings = SharpShooterEndings(table)
     net = Fraction()
     for points, chance in sharp_shooter_chances(table).items():
         if ending := endings.by_points(points, "before the seven-out"):
             net += chance * _net(ending)
-    return Worth(net, Fraction())
+    return BetValue(net, Fraction())
 
 
-def _edge(table: CrapsPayTable, name: str, bet: Worth) -> Edge:
+def _edge(table: CrapsPayTable, name: str, bet: BetValue) -> Edge:
     printed = table.printed_edges.get(name, table.printed_edges.get(name.partition(" ")[0]))
     decided = -bet.net / (1 - bet.pushed) if bet.pushed else None
     return Edge(wager=name, edge=-bet.net, decided=decided, printed=printed)

@@ -9,7 +9,7 @@ from controller.games.craps.wagers.paytable import BOX_NUMBERS, CrapsPayTable
 from controller.settlement.paytable import Ratio
 
 
-class Thrown(NamedTuple):
+class EvaluatedRoll(NamedTuple):
     """A roll, and its meaning for the current point."""
 
     total: int
@@ -29,9 +29,9 @@ class Dice:
     points_made: int = 0
     run_out: bool = False
 
-    def throw(self, total: int) -> Thrown:
+    def throw(self, total: int) -> EvaluatedRoll:
         """Count a roll in the hand and return its meaning."""
-        thrown = Thrown(
+        thrown = EvaluatedRoll(
             total,
             come_out=self.point is None,
             point_made=total == self.point,
@@ -41,7 +41,7 @@ class Dice:
         self.points_made += thrown.point_made
         return thrown
 
-    def move_point(self, thrown: Thrown) -> None:
+    def move_point(self, thrown: EvaluatedRoll) -> None:
         """Set or clear the point. A seven-out also ends the hand. A run-out sets no point (!34-16)."""
         if thrown.seven_out:
             self.new_hand(shooter=None)
@@ -79,7 +79,7 @@ class SharpShooterEndings:
         self._settings = table.settings
         self._bet = table.sharp_shooter
 
-    def after(self, thrown: Thrown, points: int) -> Ending | None:
+    def after(self, thrown: EvaluatedRoll, points: int) -> Ending | None:
         """Return the ending after a roll in a hand with `points` points; None if the bet stays up."""
         if thrown.seven_out:
             return self.by_points(points, "before the seven-out")
@@ -147,7 +147,7 @@ class Bet:
 
 
 @dataclass(slots=True)
-class Lowered:
+class LoweredBet:
     """A Don't bet that was reduced or removed.
 
     The player may not make or raise another bet of this kind until a roll decides this bet (C34-MK-4).
@@ -176,7 +176,7 @@ class Bets:
         self._taken: set[str] = set()
         self._made_this_roll: set[tuple[str, str]] = set()
         self._handed_back_this_roll: set[tuple[str, str]] = set()
-        self._lowered: list[Lowered] = []
+        self._lowered: list[LoweredBet] = []
 
     def accepts_id(self, id: str) -> bool:  # noqa: A002 - the name in the contract
         """Return whether a new bet may have this id."""
@@ -206,7 +206,7 @@ class Bets:
 
     def lower(self, bet: Bet) -> None:
         """Record that a Don't bet was reduced or removed."""
-        self._lowered.append(Lowered(bet.player, bet.wager, bet.number))
+        self._lowered.append(LoweredBet(bet.player, bet.wager, bet.number))
 
     def has_lowered(self, player: str, wager: str) -> bool:
         """Return whether a player has lowered a bet of this kind that is still undecided."""

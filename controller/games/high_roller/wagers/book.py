@@ -50,7 +50,13 @@ from controller.settlement.book import (
     format_reasons,
     pending,
 )
-from controller.settlement.wagers import Differing, Ended, LoadPayTable, PayTableDiffers, Wagers
+from controller.settlement.wagers import (
+    EndedAttempt,
+    LoadPayTable,
+    PayTableDifference,
+    PayTableDiffers,
+    Wagers,
+)
 
 Seat = str | int
 Face = Annotated[int, Meta(ge=1, le=6)]
@@ -489,14 +495,14 @@ def _open(rules: RuleSet, load: LoadPayTable) -> HighRollerBook:
     return HighRollerBook(table, build_policy(rules.high_roller))
 
 
-def _differing(rules: HighRollerRules, table: HighRollerPayTable) -> Iterator[Differing]:
+def _differing(rules: HighRollerRules, table: HighRollerPayTable) -> Iterator[PayTableDifference]:
     for key in SHARED_FIGURES:
         played, paid = getattr(rules, key), getattr(table.settings, key).value
         if played != paid:
-            yield Differing("high_roller", key, played, paid)
+            yield PayTableDifference("high_roller", key, played, paid)
 
 
-def _settled_at(ended: Ended) -> Sequence[RawRequest] | None:
+def _settled_at(ended: EndedAttempt) -> Sequence[RawRequest] | None:
     """Return no requests if the Bonus Pot and the wins in a row have just been reset; otherwise None.
 
     A new book then needs no requests (H-BONUS-1, H-CLOSE-1, H-CLOSE-2).

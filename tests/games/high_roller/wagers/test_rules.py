@@ -17,7 +17,7 @@ from controller.games.high_roller.wagers.paytable import (
     split,
 )
 from controller.rules.high_roller.rolls import clockwise_from
-from controller.settlement.book import Malformed
+from controller.settlement.book import MalformedLine
 from controller.settlement.paytable import Figure
 from controller.settlement.run import settle
 from tests.games.high_roller.wagers.scene import paytable, play, result_lines
@@ -332,5 +332,5 @@ def test_reasons_name_the_rule() -> None:
     ],
 )
 def test_a_line_that_is_not_a_request_ends_the_run(line: str) -> None:
-    with pytest.raises(Malformed, match="line 1: found"):
+    with pytest.raises(MalformedLine, match="line 1: found"):
         list(settle([line.encode()], HighRollerBook(paytable())))

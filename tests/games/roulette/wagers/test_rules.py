@@ -6,7 +6,7 @@ import pytest
 
 from controller.games.roulette.wagers.book import RouletteBook
 from controller.games.roulette.wagers.paytable import RoulettePayTable, WheelKind
-from controller.settlement.book import Malformed
+from controller.settlement.book import MalformedLine
 from controller.settlement.paytable import Switch
 from controller.settlement.run import settle
 from tests.games.roulette.wagers.scene import PRINTED, USUAL, paytable, play, result_lines
@@ -148,7 +148,7 @@ def test_r_5_a_single_zero_wheel_refuses_wagers_that_name_00() -> None:
         "a rejected R-BET-1", "b rejected R-BET-2", "c rejected R-BET-2", "d rejected R-BET-3",
         "e rejected R-BET-5", "f win 1700 1800", "g win 800 900",
     ]  # fmt: skip
-    with pytest.raises(Malformed, match="00"):
+    with pytest.raises(MalformedLine, match="00"):
         play("spin 00", single_zero())
 
 
@@ -162,7 +162,7 @@ def test_r_13_the_zero_splits_can_be_taken_off_the_layout() -> None:
 
 @pytest.mark.parametrize("number", ["37", "-1", "01", "000", "", "17 ", "x"])
 def test_a_spin_with_an_unknown_pocket_is_refused(number: str) -> None:
-    with pytest.raises(Malformed) as wrong:
+    with pytest.raises(MalformedLine) as wrong:
         b"".join(run_raw(f'{{"do":"spin","number":"{number}"}}'))
     assert wrong.value.line == 1
 
@@ -180,7 +180,7 @@ def test_a_spin_with_an_unknown_pocket_is_refused(number: str) -> None:
     ],
 )
 def test_a_line_that_is_not_a_request_ends_the_run_and_is_named(line: str) -> None:
-    with pytest.raises(Malformed, match="line 1: found"):
+    with pytest.raises(MalformedLine, match="line 1: found"):
         b"".join(run_raw(line))
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from controller.games.three_card.wagers.book import ThreeCardBook
 from controller.games.three_card.wagers.paytable import SideAfterFold, ThreeCardPayTable, ThreeCardSettings
-from controller.settlement.book import Malformed
+from controller.settlement.book import MalformedLine
 from controller.settlement.paytable import Switch
 from controller.settlement.run import settle
 from tests.games.three_card.wagers.scene import paytable, play, result_lines
@@ -203,7 +203,7 @@ def test_t_8_a_house_may_require_pair_plus_for_the_side_bet() -> None:
     ],
 )
 def test_a_line_that_is_not_a_request_ends_the_run(line: str) -> None:
-    with pytest.raises(Malformed, match="line 1: found"):
+    with pytest.raises(MalformedLine, match="line 1: found"):
         list(settle([line.encode()], ThreeCardBook(paytable())))
 
 
