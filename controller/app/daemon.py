@@ -158,7 +158,7 @@ class Daemon:
     def open(self) -> None:
         """Open the journal and restore the table, without starting threads.
 
-        If the journal can't be opened, report a fault; `run_duties` retries every 5 s.
+        If the journal can't be opened, report a fault; `run_periodic_tasks` retries every 5 s.
 
         Raises:
             InUseError: another controller uses the journal.
@@ -220,11 +220,11 @@ class Daemon:
             self.hardware.power_on()
         self.begin()
         self._notifier.notify(READY, f"STATUS={self.headline()}")
-        self.run_duties()
+        self.run_periodic_tasks()
         while not self._stop.wait(DUTY_INTERVAL_S):
-            self.run_duties()
+            self.run_periodic_tasks()
 
-    def run_duties(self) -> None:
+    def run_periodic_tasks(self) -> None:
         """Run the daemon's duties once."""
         now_us = self.monotonic.now_us()
         if self.live is None and now_us >= self._reopen_at_us:

@@ -347,7 +347,7 @@ class RecordingSeries:
         """Start the next recording, with the devices' state from the previous one."""
         self._begun += 1
         name = f"{self._setup.table}-{int(self._setup.session):06d}-{self._begun:03d}"
-        standing = None if after is None else after.session.standing()
+        standing = None if after is None else after.session.carried_readings()
         setup = replace(self._setup, state=msgspec.structs.replace(state, standing=standing), first=first)
         return Segment(setup, name, self._epoch, self._recorder, self._on_input)
 

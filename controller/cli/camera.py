@@ -108,7 +108,7 @@ def _send(cameras: Cameras, table: socket.socket, keep: Keep | None, *, reconnec
             return
         retry_us = _now_us() + round(RETRY_S * 1e6)
         while (now_us := _now_us()) < retry_us:
-            table.sendall(_alive(now_us))
+            table.sendall(_alive_message(now_us))
             time.sleep(min(ALIVE_US, retry_us - now_us) / 1e6)
 
 
@@ -128,7 +128,7 @@ def _send_frames(
                 )
                 back = False
             if t_us - alive_us >= ALIVE_US:
-                lines.append(_alive(t_us))
+                lines.append(_alive_message(t_us))
                 alive_us = t_us
             if lines:
                 table.sendall(b"".join(lines))
@@ -138,7 +138,7 @@ def _send_frames(
     return None, t_us
 
 
-def _alive(t_us: int) -> bytes:
+def _alive_message(t_us: int) -> bytes:
     return json.dumps({"kind": "alive", "t": t_us}).encode() + b"\n"
 
 

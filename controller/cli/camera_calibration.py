@@ -102,7 +102,7 @@ def add_arguments(commands: "argparse._SubParsersAction[argparse.ArgumentParser]
         help="the rig's file, with `source` and, for a device, `capture`",
     )
     snap.add_argument("picture", metavar="OUT.png", type=Path, help="the PNG or JPEG file to write")
-    snap.set_defaults(handler=_snap)
+    snap.set_defaults(handler=_take_picture)
     calibrate = commands.add_parser(
         "calibrate",
         help="measure the lens and the felt from pictures of the board",
@@ -158,7 +158,7 @@ def _board(arguments: argparse.Namespace) -> int:
     return OK
 
 
-def _snap(arguments: argparse.Namespace) -> int:
+def _take_picture(arguments: argparse.Namespace) -> int:
     file, path = load_rig_file(arguments.rig), arguments.picture
     if not file.source:
         raise CameraInputError(f"{arguments.rig}: has no `source`; add a device or a video")

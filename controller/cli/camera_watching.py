@@ -94,7 +94,7 @@ class Album:
         if t_us - self._clipped_us < CLIP_STEP_US:
             return
         self._clipped_us = t_us
-        jpeg = _jpeg(_small(picture, CLIP_WIDTH_PX), CLIP_QUALITY)
+        jpeg = _jpeg(_narrowed(picture, CLIP_WIDTH_PX), CLIP_QUALITY)
         if self._open is None:
             self._before.append((t_us, jpeg))
             while t_us - self._before[0][0] > BEFORE_US:
@@ -109,7 +109,7 @@ class Album:
         for crop in crops:
             writer.add("die", crop.t_us, _jpeg(crop.part, STILL_QUALITY))
         for taken_us, whole in self._wholes:
-            writer.add("whole", taken_us, _jpeg(_small(whole, WHOLE_WIDTH_PX), STILL_QUALITY))
+            writer.add("whole", taken_us, _jpeg(_narrowed(whole, WHOLE_WIDTH_PX), STILL_QUALITY))
         about = PictureDescription(
             camera=self._camera,
             die=reading.die,
@@ -126,7 +126,7 @@ class Album:
         return msgspec.structs.replace(reading, pictures=closed.sha256)
 
 
-def _small(picture: Array, width_px: int) -> Array:
+def _narrowed(picture: Array, width_px: int) -> Array:
     height, width = picture.shape[:2]
     if width <= width_px:
         return picture

@@ -134,7 +134,7 @@ class Score:
     """The rule by which a person declares an attempt void."""
     read_rule: str
     """The rule by which a person corrects a misread result."""
-    void_word: str = "no_roll"
+    void_name: str = "no_roll"
     """The input that declares an attempt void."""
     turns: list[Turn] = field(default_factory=list)
     requests: list[PlayerRequest] = field(default_factory=list)
@@ -183,7 +183,7 @@ class Score:
         right, published = correct_result(turn.scene), turn.published
         assert right is not None
         assert published is not None
-        if published.decided and not published.unruled and _same(published.result, right.result):
+        if published.decided and not published.unruled and _is_same_result(published.result, right.result):
             return None
         if not published.decided or published.unruled:
             what = f"the review was not ruled on; the correct result was {_result(right.result)}"
@@ -194,7 +194,7 @@ class Score:
 
     def _remedy(self, result: Result | None, card: Input | None) -> str:
         if result is None:
-            return self.void_word
+            return self.void_name
         if isinstance(result, Mapping):
             return "accept" if card is None else _set_card(card)
         return f"set_number {result}" if isinstance(result, str) else f"set_dice {result[0]} {result[1]}"
@@ -214,7 +214,7 @@ def score_lines(screen: Screen, score: Score) -> list[str]:
     return lines
 
 
-def _same(one: Result | None, other: Result | None) -> bool:
+def _is_same_result(one: Result | None, other: Result | None) -> bool:
     if isinstance(one, tuple) and isinstance(other, tuple):
         return sorted(one) == sorted(other)
     return one == other

@@ -144,7 +144,7 @@ def _when(shift: Shift) -> str:
     if shift.closed_us is None:
         return f"{opened}, not closed; last row {shift.last_n} at {wall_clock(shift.last_us)}"
     closed = f"closed {wall_date(shift.closed_us)}{f' by {shift.closed_by}' if shift.closed_by else ''}"
-    return f"{opened}, {closed} ({_lasted(shift.closed_us - shift.opened_us)})"
+    return f"{opened}, {closed} ({_duration_text(shift.closed_us - shift.opened_us)})"
 
 
 def _review(review: Review) -> str:
@@ -153,14 +153,14 @@ def _review(review: Review) -> str:
     if review.ended_us is None:
         return f"{began}: open"
     by = "no ruling; the next attempt closed it" if review.by == NOBODY else f"by {review.by}"
-    return f"{began}: {review.ended_as} after {_lasted(review.ended_us - review.wall_us)}, {by}"
+    return f"{began}: {review.ended_as} after {_duration_text(review.ended_us - review.wall_us)}, {by}"
 
 
 def _span(span: Span) -> str:
     what = (
         f"{span.what}: {_cause(span.cause)}" if span.what not in ("table", span.cause) else _cause(span.cause)
     )
-    ended = "ongoing" if span.ended_us is None else f"for {_lasted(span.ended_us - span.began_us)}"
+    ended = "ongoing" if span.ended_us is None else f"for {_duration_text(span.ended_us - span.began_us)}"
     return f"{wall_clock(span.began_us)}  {what}{f', by {span.by}' if span.by else ''}, {ended}"
 
 
@@ -178,7 +178,7 @@ def _cause(code: str) -> str:
     return "called off by a person" if code == "called" else plain(code)
 
 
-def _lasted(us: int) -> str:
+def _duration_text(us: int) -> str:
     seconds = us // 1_000_000
     if seconds < 60:
         return f"{us / 1e6:.1f} s"

@@ -31,7 +31,7 @@ from controller.settings.yaml_text import Document, Value, parse_document
 from drivers.sim.boards import SHOE_SETTINGS as SHOE
 from drivers.sim.boards import Sensor
 from drivers.sim.faults import DeviceKind, Schedule
-from drivers.sim.scenes import Began, Expected, Over, Played, Story
+from drivers.sim.scenes import Expected, FaultBegan, FaultOver, PlayedAttempt, Story
 from drivers.sim.setting import (
     RenderedThrows,
     UnplayableTableError,
@@ -44,11 +44,11 @@ from drivers.sim.setting import (
     with_technician,
 )
 from drivers.sim.ss2_wheel import APPROVED, MODE
-from drivers.sim.stage import FAULT_PIPE, Claim, Clock, PacedClock, RealClock, Stage
+from drivers.sim.stage import FAULT_PIPE, Clock, FolderLock, PacedClock, RealClock, Stage
 from drivers.sim.table import Act, build_act
 
 if TYPE_CHECKING:
-    from drivers.sim.rendered_throws import Filmed
+    from drivers.sim.rendered_throws import FilmedThrow
 
 MEAN_FAULT_INTERVAL_S = 20.0
 """Mean interval between the faults of `--faults`."""
@@ -95,7 +95,7 @@ class ThrowRenderer:
         """Stop the process after the current throw."""
         self._pool.shutdown(wait=False, cancel_futures=True)
 
-    def _submit(self) -> "Future[Filmed]":
+    def _submit(self) -> "Future[FilmedThrow]":
         self._number += 1
         return self._pool.submit(self._throw, self._number, self._table)
 
@@ -155,7 +155,7 @@ class Simulation:
             why = "because a socket's path has at most 107; choose a shorter --dir"
             raise OSError(errno.ENAMETOOLONG, f"{found}, {why}", str(self._folder))
         self._folder.mkdir(parents=True, exist_ok=True)
-        self._claim = Claim(self._folder)
+        self._claim = FolderLock(self._folder)
         self._truth_file: TextIO = (self._folder / "truth.jsonl").open("w", encoding="utf-8")
         clock: Clock = (
             RealClock() if arguments.speed == 1 else PacedClock(arguments.speed, self._folder / "clock")
@@ -254,15 +254,15 @@ class Simulation:
 def story_line(story: Story) -> str:
     """Return a line about a ground-truth event of the simulation."""
     match story:
-        case Played(attempt=attempt, scene=scene, disturbed_by=faults):
+        case PlayedAttempt(attempt=attempt, scene=scene, disturbed_by=faults):
             truth = scene.truth
             what = (truth.dice and f"{truth.dice[0]}-{truth.dice[1]}") or truth.number or _ending(truth.told)
             why = f" ({', '.join(truth.reasons)})" if truth.reasons else ""
             under = f"; during {', '.join(faults)}" if faults else ""
             return f"#{attempt} {scene.kind}: {truth.verdict} {what}{why}".rstrip() + under
-        case Began(fault=fault, device=device, seconds=seconds, sees=sees):
+        case FaultBegan(fault=fault, device=device, seconds=seconds, sees=sees):
             return f"fault {fault} {device} for {seconds:g} s: {sees}"
-        case Over(fault=fault, device=device):
+        case FaultOver(fault=fault, device=device):
             return f"fault {fault} {device} has ended"
 
 

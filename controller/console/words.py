@@ -87,7 +87,7 @@ def cause(reason: Reason) -> str:
     return words[:1].upper() + words[1:]
 
 
-def cause_among(reason: Reason, among: Sequence[Reason]) -> str:
+def describe_cause(reason: Reason, among: Sequence[Reason]) -> str:
     """Return one of several reasons as text. A reason for both dice has a separate text."""
     dice = {one.die for one in among if (one.code, one.rule) == (reason.code, reason.rule)}
     if dice == {1, 2} and reason.code in _OF_BOTH:
@@ -97,12 +97,12 @@ def cause_among(reason: Reason, among: Sequence[Reason]) -> str:
 
 def causes(reasons: Sequence[Reason]) -> tuple[tuple[str, str], ...]:
     """Return the distinct causes as text, each with its rule's id."""
-    return tuple(dict.fromkeys((cause_among(reason, reasons), reason.rule or "") for reason in reasons))
+    return tuple(dict.fromkeys((describe_cause(reason, reasons), reason.rule or "") for reason in reasons))
 
 
 def measured(reasons: Sequence[Reason], rule: str, cause: str) -> str:
     """Return the measurements for the reasons that `causes` lists with this rule and this text."""
-    ours = [one for one in reasons if (one.rule or "") == rule and cause_among(one, reasons) == cause]
+    ours = [one for one in reasons if (one.rule or "") == rule and describe_cause(one, reasons) == cause]
     return "; ".join(dict.fromkeys(one.seen for one in ours if one.seen))
 
 
@@ -117,7 +117,7 @@ def ruling_requested(attempt: str, result_may_be_ruled: bool) -> str:
     return f": {_RESULT_REQUESTS[attempt]}, or {void}" if result_may_be_ruled else f": touch {void}"
 
 
-def void_word(attempt: str) -> str:
+def void_name(attempt: str) -> str:
     """Return the name of a void attempt of this kind."""
     return _VOIDS[attempt]
 
@@ -143,7 +143,7 @@ def outcome(shown: AttemptOutcome) -> str:
         return data.number
     if data.hands is not None:
         return "dealt"
-    return void_word(attempt)
+    return void_name(attempt)
 
 
 def result(shown: AttemptOutcome) -> str:

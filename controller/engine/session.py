@@ -215,7 +215,7 @@ class Session:
         )
         return msgspec.structs.replace(table, **self._game.memory())
 
-    def standing(self) -> CarriedReadings:
+    def carried_readings(self) -> CarriedReadings:
         """Return the data, such as active device faults, that the next recording needs besides the state."""
         return CarriedReadings(
             devices=tuple(self._health.current_faults),

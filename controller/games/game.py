@@ -24,7 +24,7 @@ def _unchanged(state: State) -> State:
     return state
 
 
-def _never(state: State) -> bool:
+def _always_false(state: State) -> bool:
     del state
     return False
 
@@ -49,7 +49,7 @@ class Game:
     """Returns the game's wagers. The module of the wagers is imported only for settlement."""
     after_stop: Callable[[State], State] = _unchanged
     """Returns the state for a restart after the controller stopped in the given state."""
-    bets_stay_closed: Callable[[State], bool] = _never
+    bets_stay_closed: Callable[[State], bool] = _always_false
     """Returns whether betting must stay closed until the next game."""
     dealt_face_down: bool = False
     """Whether cards leave the shoe face down and must stay hidden until they are shown."""

@@ -171,7 +171,7 @@ def statement_bytes(statement: OpenStatement, key: Signer) -> bytes:
 
 
 def read_statement(payload: bytes) -> OpenStatement:
-    """Decode a statement. Raises Unreadable if the bytes are not a statement."""
+    """Decode a statement. Raises UnreadableMessage if the bytes are not a statement."""
     return bounded(_decode, payload, MAX_STATEMENT_BYTES)
 
 

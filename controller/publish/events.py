@@ -356,7 +356,7 @@ def build_message(row: Row, table: str, key: Signer) -> Message:
 
 
 def read_event(payload: bytes) -> Event:
-    """Decode an event. Raises Unreadable if the bytes are not an event."""
+    """Decode an event. Raises UnreadableMessage if the bytes are not an event."""
     return bounded(_read_event, payload, MAX_EVENT_BYTES)
 
 
@@ -369,12 +369,12 @@ def signed_by(payload: bytes, key: Verifier) -> bool:
 
 
 def read_answer(payload: bytes) -> Answer:
-    """Decode an answer. Raises Unreadable if the bytes are not an answer."""
+    """Decode an answer. Raises UnreadableMessage if the bytes are not an answer."""
     return bounded(_read_answer, payload, MAX_ANSWER_BYTES)
 
 
 def read_status(payload: bytes) -> TableStatus:
-    """Decode a table's status. Raises Unreadable if the bytes are not a status."""
+    """Decode a table's status. Raises UnreadableMessage if the bytes are not a status."""
     return bounded(_read_status, payload, MAX_STATUS_BYTES)
 
 

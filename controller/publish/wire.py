@@ -36,7 +36,7 @@ class UnreadableMessage(msgspec.DecodeError):
 
 
 def bounded(decode: Callable[[bytes], T], payload: bytes, max_bytes: int) -> T:
-    """Decode a message. Raises Unreadable, and no other exception, if the bytes are not a valid message."""
+    """Decode a message. Raises UnreadableMessage, and no other exception, for invalid bytes."""
     if len(payload) > max_bytes:
         raise UnreadableMessage(f"found {len(payload)} bytes, expected at most {max_bytes}")
     try:

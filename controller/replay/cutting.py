@@ -61,7 +61,7 @@ def cut(log: Log, ruleset: RuleSet, from_us: int, to_us: int) -> Piece:
                 rules=None if header.rules is None else ruleset,
                 session=setup.session,
                 first=session.first(),
-                state=msgspec.structs.replace(session.state(), standing=session.standing()),
+                state=msgspec.structs.replace(session.state(), standing=session.carried_readings()),
             )
         readings.append(reading)
         effects += session.feed(reading)

@@ -47,7 +47,7 @@ class Decoder:
         self._kinds = {str(kind.__struct_config__.tag): kind for kind in vocabulary}
 
     def decode(self, raw: bytes, line: int) -> Request:
-        """Decode the line with number `line`. Raise Malformed if it is not a request."""
+        """Decode the line with number `line`. Raise MalformedLine if it is not a request."""
         try:
             value = decode_strict(raw)
             return self._decoder.decode(raw)
@@ -139,8 +139,8 @@ _BETWEEN = f"an amount must be 1 to {MAX_CENTS:,} cents"
 def settle(lines: Iterable[bytes], game: Book) -> Iterator[bytes]:
     """Yield the results of request lines as they are decided, and finally the undecided bets.
 
-    Blank lines are skipped. Raise Malformed at the first line that is not a request of the game. The answers
-    before it remain valid.
+    Blank lines are skipped. Raise MalformedLine at the first line that is not a request of the game. The
+    answers before it remain valid.
     """
     decoder = Decoder(game.vocabulary)
     encoder = msgspec.json.Encoder()

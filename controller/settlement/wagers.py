@@ -103,7 +103,7 @@ def decided_by(do: str) -> Callable[[EndedAttempt], Sequence[RawRequest] | None]
     return settled_at
 
 
-def _never(raw: RawRequest) -> bool:
+def _always_false(raw: RawRequest) -> bool:
     del raw
     return False
 
@@ -113,7 +113,7 @@ def _no_point(outcome: Outcome) -> int | Literal["off"] | None:
     return None
 
 
-def _fresh(outcome: Outcome, players: Mapping[str, str]) -> Sequence[RawRequest]:
+def _no_requests(outcome: Outcome, players: Mapping[str, str]) -> Sequence[RawRequest]:
     del outcome, players
     return ()
 
@@ -136,14 +136,14 @@ class Wagers:
     """Returns the requests that bring a new, empty book to the state reached; None if none can."""
     play_state: Callable[[], PlayState] = NoPlayState
     """Returns the initial state of play."""
-    prelude_after: Callable[[Outcome, Mapping[str, str]], Sequence[RawRequest]] = _fresh
+    prelude_after: Callable[[Outcome, Mapping[str, str]], Sequence[RawRequest]] = _no_requests
     """Returns the requests that bring a new book to the table's state after an outcome.
 
     The mapping names the player of each seat.
     """
     point_after: Callable[[Outcome], int | Literal["off"] | None] = _no_point
     """Returns the point after an outcome; None if the outcome does not state it."""
-    accepted_while_closed: Callable[[RawRequest], bool] = _never
+    accepted_while_closed: Callable[[RawRequest], bool] = _always_false
     """Returns whether a request is accepted while betting is closed."""
     accepts_late: bool = False
     """Whether late bets are accepted if the dealer and the boxperson confirm them."""

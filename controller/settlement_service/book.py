@@ -164,7 +164,7 @@ class _State:
         if step.kind == "reset":
             self.play_state = self._rules.wagers.play_state()
         if step.refund:
-            back = self.tally.refund(self._fresh(), step.refund)
+            back = self.tally.refund(self._new_book(), step.refund)
             lines += [StepAnswer(step.n, line) for line in back.lines]
             moved.add(back.movement)
         for raw in step.requests:
@@ -187,7 +187,7 @@ class _State:
         self._check_point(step)
         return lines, moved, False
 
-    def _fresh(self) -> Book:
+    def _new_book(self) -> Book:
         game = self._rules.fresh()
         for raw in self.play_state.prelude():
             game.apply(self._rules.decode(raw))

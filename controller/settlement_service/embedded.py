@@ -72,7 +72,7 @@ class EmbeddedEngine(Consumer):
 
         Raises:
             DatabaseUnavailable: the database does not respond.
-            Blocked: the database belongs to another table, or it or the API's port is in use.
+            EngineBlocked: the database belongs to another table, or it or the API's port is in use.
             ImportError: the HTTP libraries are missing.
         """
         if self._consumer is not None:

@@ -85,7 +85,7 @@ class Movement:
         return ((account, cents) for account, cents in self._legs.items() if cents)
 
     def balanced(self) -> dict[str, int]:
-        """Return the legs to book. Raises Unbalanced if they do not sum to zero."""
+        """Return the legs to book. Raises UnbalancedMovement if they do not sum to zero."""
         legs = dict(self.legs())
         if sum(legs.values()):
             raise UnbalancedMovement(f"a movement of {legs} is not balanced")

@@ -114,7 +114,7 @@ class Work:
         self._rows.setdefault(table, []).append(row)
 
     def book(self, movement: Movement, cause: Cause) -> None:
-        """Book a movement, unless it is empty. Raises Unbalanced."""
+        """Book a movement, unless it is empty. Raises UnbalancedMovement."""
         legs = movement.balanced()
         if not legs:
             return

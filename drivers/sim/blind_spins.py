@@ -15,28 +15,28 @@ from drivers.sim.wheel_sensors import WHEEL
 
 def dust_missed(croupier: Croupier) -> Spin:
     """The beams miss 5 to 20 % of the pulses."""
-    spin = croupier.usual_spin()
+    spin = croupier.typical_spin()
     spin.faults.missed = croupier.rng.uniform(0.05, 0.2)
     return spin
 
 
 def dust_doubled(croupier: Croupier) -> Spin:
     """The beams double 5 to 20 % of the pulses."""
-    spin = croupier.usual_spin()
+    spin = croupier.typical_spin()
     spin.faults.doubled = croupier.rng.uniform(0.05, 0.2)
     return spin
 
 
 def dust(croupier: Croupier) -> Spin:
     """The beams miss 5 to 20 % of the pulses and double 5 to 20 %."""
-    spin = croupier.usual_spin()
+    spin = croupier.typical_spin()
     spin.faults.missed, spin.faults.doubled = croupier.rng.uniform(0.05, 0.2), croupier.rng.uniform(0.05, 0.2)
     return spin
 
 
 def strays(croupier: Croupier) -> Spin:
     """The beams produce a stray pulse every two to five seconds."""
-    spin = croupier.usual_spin()
+    spin = croupier.typical_spin()
     spin.faults.strays_hz = croupier.rng.uniform(0.2, 0.5)
     if spin.ball.turns < VALID_TURNS + 0.5:
         spin.also_accept("ghosts", "review")
@@ -53,7 +53,7 @@ def dust_and_strays(croupier: Croupier) -> Spin:
 
 def stray_before(croupier: Croupier) -> Spin:
     """A beam produces a stray pulse one to six seconds before the launch."""
-    spin = croupier.usual_spin()
+    spin = croupier.typical_spin()
     beam = croupier.rng.randrange(len(croupier.house.wheel.beams_deg))
     spin.faults.strays_s.append((spin.launch_s - croupier.rng.uniform(1.0, 6.0), beam))
     spin.begun_before = True
@@ -64,7 +64,7 @@ def stray_before(croupier: Croupier) -> Spin:
 
 def stray_after(croupier: Croupier) -> Spin:
     """A beam produces a stray pulse while the ball lies in its pocket."""
-    spin = croupier.usual_spin()
+    spin = croupier.typical_spin()
     assert spin.play.fall is not None
     beam = croupier.rng.randrange(len(croupier.house.wheel.beams_deg))
     spin.faults.strays_s.append((spin.play.fall.settle_s + croupier.rng.uniform(0.2, 3.0), beam))
@@ -73,7 +73,7 @@ def stray_after(croupier: Croupier) -> Spin:
 
 def dead_beam(croupier: Croupier) -> Spin:
     """The same beam has failed in all spins of a session."""
-    spin = croupier.usual_spin()
+    spin = croupier.typical_spin()
     dead = int(croupier.house.wheel.pocket_reader_deg) % len(croupier.house.wheel.beams_deg)
     spin.faults.dead_beams = frozenset((dead,))
     return spin
@@ -104,7 +104,7 @@ def drop_stray(croupier: Croupier) -> Spin:
 
 def drop_unsensed(croupier: Croupier) -> Spin:
     """The drop sensor misses the ball."""
-    spin = croupier.usual_spin()
+    spin = croupier.typical_spin()
     spin.faults.drop_unsensed = True
     spin.also_accept("drop", "review")
     return spin
@@ -141,7 +141,7 @@ def silent_launch(croupier: Croupier) -> Spin:
 
 def silent_before(croupier: Croupier) -> Spin:
     """The wheel is silent for up to 2.5 turns of its rotor; the silence ends before the launch."""
-    spin = croupier.usual_spin()
+    spin = croupier.typical_spin()
     turn_s = 1 / abs(spin.play.rotor.speed_at(spin.launch_s))
     ends = spin.launch_s - croupier.rng.uniform(0.2, 1.5) * turn_s
     begins = max(ends - turn_s * croupier.rng.uniform(1.0, 2.5), croupier.now_s)
@@ -151,7 +151,7 @@ def silent_before(croupier: Croupier) -> Spin:
     return spin
 
 
-def _away(spin: Spin, begins_s: float, ends_s: float) -> None:
+def _disconnect_wheel(spin: Spin, begins_s: float, ends_s: float) -> None:
     spin.faults.silent.append((begins_s, ends_s))
     gone = DeviceDown(t=round(begins_s * 1e6), dev=WHEEL, reason="unplugged")
     spin.extra += [gone, DeviceUp(t=round(ends_s * 1e6), dev=WHEEL)]
@@ -162,10 +162,10 @@ def board_away_before(croupier: Croupier) -> Spin:
 
     If time allows, the board is back three to four turns of the rotor before the launch.
     """
-    spin = croupier.usual_spin()
+    spin = croupier.typical_spin()
     turn_s = 1 / abs(spin.play.rotor.speed_at(spin.launch_s))
     ends = max(croupier.now_s + 1.0, spin.launch_s - croupier.rng.uniform(3.0, 4.0) * turn_s)
-    _away(spin, max(croupier.now_s + 0.2, ends - croupier.rng.uniform(1.0, 5.0)), ends)
+    _disconnect_wheel(spin, max(croupier.now_s + 0.2, ends - croupier.rng.uniform(1.0, 5.0)), ends)
     if spin.launch_s - ends < 2.5 * turn_s:
         spin.also_accept("away", "review")
     return spin
@@ -175,7 +175,7 @@ def board_away_at(croupier: Croupier) -> Spin:
     """The wheel's board is down at the launch, and back in mid-run."""
     spin = croupier.spin(croupier.rng.uniform(4.5, 18.0))
     ends = spin.ball.at(croupier.rng.uniform(0.2, spin.ball.turns - 0.6))
-    _away(spin, max(croupier.now_s + 0.2, spin.launch_s - croupier.rng.uniform(0.2, 6.0)), ends)
+    _disconnect_wheel(spin, max(croupier.now_s + 0.2, spin.launch_s - croupier.rng.uniform(0.2, 6.0)), ends)
     spin.also_accept("away", "review")
     return spin
 
@@ -184,7 +184,7 @@ def board_away_during(croupier: Croupier) -> Spin:
     """The wheel's board goes down in mid-run for up to eight seconds."""
     spin = croupier.spin()
     begins = spin.ball.at(croupier.rng.uniform(0.5, spin.ball.turns - 0.3))
-    _away(spin, begins, begins + croupier.rng.uniform(0.5, 8.0))
+    _disconnect_wheel(spin, begins, begins + croupier.rng.uniform(0.5, 8.0))
     spin.also_accept("away", "review")
     return spin
 
@@ -193,14 +193,14 @@ def board_away_after(croupier: Croupier) -> Spin:
     """The wheel's board goes down after the drop for up to three seconds."""
     spin = croupier.spin()
     begins = spin.ball.end_s + croupier.rng.uniform(0.3, 3.0)
-    _away(spin, begins, begins + croupier.rng.uniform(0.3, 3.0))
+    _disconnect_wheel(spin, begins, begins + croupier.rng.uniform(0.3, 3.0))
     spin.also_accept("away", "review")
     return spin
 
 
 def index_missed(croupier: Croupier) -> Spin:
     """The index sensor occasionally misses the rotor's mark."""
-    spin = croupier.usual_spin()
+    spin = croupier.typical_spin()
     spin.faults.index_missed = croupier.rng.uniform(0.08, 0.2)
     spin.also_accept("index", "review")
     return spin
@@ -208,14 +208,14 @@ def index_missed(croupier: Croupier) -> Spin:
 
 def index_doubled(croupier: Croupier) -> Spin:
     """The index sensor bounces."""
-    spin = croupier.usual_spin()
+    spin = croupier.typical_spin()
     spin.faults.index_doubled = croupier.rng.uniform(0.1, 0.4)
     return spin
 
 
 def second_mark(croupier: Croupier) -> Spin:
     """A scratch on the rotor triggers the index sensor, on every turn or on 60 % of the turns."""
-    spin = croupier.usual_spin()
+    spin = croupier.typical_spin()
     spin.faults.second_mark = croupier.rng.choice((0.5, croupier.rng.uniform(0.1, 0.9)))
     spin.faults.second_mark_seen = croupier.rng.choice((1.0, 1.0, 0.6))
     spin.also_accept("index", "review")
@@ -239,7 +239,7 @@ def reader_missed_often(croupier: Croupier) -> Spin:
 
 def reader_stray(croupier: Croupier) -> Spin:
     """The pocket reader produces one stray pulse while the ball is at rest."""
-    spin = croupier.usual_spin()
+    spin = croupier.typical_spin()
     spin.faults.reader_strays = 1
     spin.also_accept("reads", "review")
     return spin
@@ -249,7 +249,7 @@ def reader_dead(croupier: Croupier) -> Spin:
     """The pocket reader has failed."""
     spin = croupier.spin()
     spin.faults.reader_dead = True
-    croupier.turn_empty(spin)
+    croupier.turn_empty_rotor(spin)
     spin.must, spin.doubt = {"review"}, "reads"
     return spin
 

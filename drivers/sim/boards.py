@@ -79,7 +79,7 @@ class BoardClock:
         """Return the clock's value at a table time."""
         return self._start_value + round((now_us - self._since_us) * (1 + self.off_ppm / 1e6))
 
-    def when(self, value: int) -> int:
+    def table_time_us(self, value: int) -> int:
         """Return the table time at which the clock has this value, rounded up by at most 1 us."""
         return self._since_us + int((value - self._start_value) / (1 + self.off_ppm / 1e6)) + 1
 
@@ -193,7 +193,7 @@ class Board:
 
     def next_due_us(self) -> int | None:
         """Return the time at which `tick` is due next."""
-        return None if self.hung else self.clock.when(self._end.next_deadline())
+        return None if self.hung else self.clock.table_time_us(self._end.next_deadline())
 
     def take_output(self) -> bytes:
         """Return the new bytes for the table and discard them."""

@@ -11,8 +11,8 @@ import msgspec
 from controller.model.geometry import Wheel
 from controller.model.readings import AnyReading
 from drivers.sim.scenes import Feed
-from drivers.sim.wheel_motion import Bearing, Bowl, Fall, Law, Push, Rotor, Run, fall, launch_speed, run
-from drivers.sim.wheel_sensors import Faults, Optics, Play, Sensed, sense
+from drivers.sim.wheel_motion import Bearing, Bowl, Fall, LossLaw, Push, Rotor, Run, fall, launch_speed, run
+from drivers.sim.wheel_sensors import Faults, Optics, Play, SensedSpin, sense
 
 Accepted = Literal["call", "void", "review", "nothing"]
 Launch = Callable[[Random, float, float, int], Run]
@@ -36,7 +36,7 @@ class House:
     """One wheel, with its geometry, track, ball, rotor and sensors."""
 
     wheel: Wheel
-    law: Law = field(default_factory=Law)
+    law: LossLaw = field(default_factory=LossLaw)
     bowl: Bowl = field(default_factory=Bowl)
     optics: Optics = field(default_factory=Optics)
     bearing: Bearing = field(default_factory=Bearing)
@@ -162,7 +162,7 @@ class Croupier:
         self.settle(spin, longer_turns=longer_turns)
         return spin
 
-    def usual_spin(self) -> Spin:
+    def typical_spin(self) -> Spin:
         """Return a typical spin: mostly a strong launch, sometimes a weak one, one with a hand in a beam, or
         one in the rotor's direction.
         """
@@ -203,7 +203,7 @@ class Croupier:
         play.lift_s = min(since_s + (longer_turns + rng.uniform(5.2, 6.4)) * turn_s, play.rotor.end_s - 3)
         play.end_s = min(play.lift_s + rng.uniform(1.0, 3.0), play.rotor.end_s)
 
-    def turn_empty(self, spin: Spin) -> None:
+    def turn_empty_rotor(self, spin: Spin) -> None:
         """Turn the empty rotor for longer than the table waits for a pocket reading."""
         since_s = max(spin.play.lift_s, spin.ball.end_s)
         turn_s = 1 / max(0.12, abs(spin.play.rotor.speed_at(since_s)))
@@ -235,7 +235,7 @@ class Croupier:
         self.now_s = play.end_s
         return sorted(feed, key=lambda item: item[0]), truth
 
-    def _truth(self, kind: str, spin: Spin, sensed: Sensed) -> SpinTruth:
+    def _truth(self, kind: str, spin: Spin, sensed: SensedSpin) -> SpinTruth:
         ball = spin.ball
         proof = prove_turns(self.house.wheel, ball, sensed, spin.faults)
         reasons = list(spin.reasons)
@@ -287,7 +287,7 @@ class Kind(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Proof:
+class PulseEvidence:
     """The evidence in a run's pulses: minimum and maximum number of turns, longest gap between two pulses (in
     turns), and number of pulses."""
 
@@ -297,14 +297,14 @@ class Proof:
     cuts: int
 
 
-def prove_turns(wheel: Wheel, ball: Run, sensed: Sensed, faults: Faults) -> Proof:
+def prove_turns(wheel: Wheel, ball: Run, sensed: SensedSpin, faults: Faults) -> PulseEvidence:
     """Return the evidence in the pulses that a ball's run caused.
 
     Before the first pulse the ball may have run the distance from the preceding beam.
     """
     inside = [t for t, _ in sensed.pulses_s if ball.launch_s - 0.01 <= t <= ball.end_s + 0.05]
     if not inside:
-        return Proof(0.0, ball.turns, ball.turns, 0)
+        return PulseEvidence(0.0, ball.turns, ball.turns, 0)
     places = [min(ball.turns_at(t), ball.turns) for t in inside]
     low = ball.turns - places[0]
     first = (ball.start + ball.direction * places[0]) % 1.0
@@ -312,4 +312,4 @@ def prove_turns(wheel: Wheel, ball: Run, sensed: Sensed, faults: Faults) -> Proo
     backs = [((first - deg / 360) * ball.direction) % 1.0 for deg in living]
     back = min((gap for gap in backs if gap > 0.02), default=1.0)
     ends = [*places, ball.turns]
-    return Proof(low, low + back, max(b - a for a, b in pairwise(ends)), len(inside))
+    return PulseEvidence(low, low + back, max(b - a for a, b in pairwise(ends)), len(inside))

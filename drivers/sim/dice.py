@@ -13,7 +13,7 @@ from drivers.sim.bodies import flights
 from drivers.sim.bodies.watching import Conditions, Watch
 from drivers.sim.plain_throws import RedrawError
 from drivers.sim.scenes import Feed, Header, Scene, Truth, Verdict, in_order_of_arrival
-from drivers.sim.throwing import Script, Senses, Thrower
+from drivers.sim.throwing import Script, TableSensors, Thrower
 
 Kind = Callable[[Thrower], Script]
 Rules = Literal["craps-12-034", "craps-v1"]
@@ -66,8 +66,8 @@ _DOUBTFUL = (
     "touch_within_error",
     "soft_hit",
     "phantom_impact",
-    "deaf_wall",
-    "half_deaf_wall",
+    "silent_wall",
+    "half_silent_wall",
     "wall_down",
     "wall_down_one_short",
     "other_wall_down",
@@ -150,7 +150,7 @@ def throw(
         break
     else:
         raise RuntimeError(f"400 draws produced no throw of kind {kind}; use a table of a different size")
-    senses = Senses(rng, table, rightward=rightward, rails_heard=rng.random() < 0.3)
+    senses = TableSensors(rng, table, rightward=rightward, rails_heard=rng.random() < 0.3)
     seen = senses.sense(script)
     if script.collected_us is None:
         script.collected_us = script.rest_us + rng.randint(1_600_000, 2_400_000)

@@ -138,7 +138,7 @@ def phantom_impact(thrower: Thrower) -> Script:
     return script
 
 
-def deaf_wall(thrower: Thrower) -> Script:
+def silent_wall(thrower: Thrower) -> Script:
     """The far wall's sensor has failed without a report, and detects neither impact."""
     script = good_throw(thrower)
     script.unheard = {(0, 0), (1, 0)}
@@ -146,7 +146,7 @@ def deaf_wall(thrower: Thrower) -> Script:
     return script
 
 
-def half_deaf_wall(thrower: Thrower) -> Script:
+def half_silent_wall(thrower: Thrower) -> Script:
     """The dice strike the wall well apart in place and time; the sensor misses one impact."""
     script = good_throw(thrower)
     first, second = (path.touches[0] for path in script.paths)
@@ -289,7 +289,7 @@ def swapped_double_hit(thrower: Thrower) -> Script:
     if thrower.rng.random() < 0.5:
         paths.reverse()
     script = Script(paths, [thrower.flat(), thrower.flat()], swap_us=meet_us)
-    if math.dist(eager.here, lazy.here) < 21:
+    if math.dist(eager.end_point, lazy.end_point) < 21:
         raise RedrawError
     script.truth = no_hit_or_review()
     return script
@@ -308,7 +308,7 @@ def swapped_short(thrower: Thrower) -> Script:
     for _ in range(80):
         hands, reaches, after = thrower.hands(), thrower.reaches(), thrower.offsets()
         paths = [full_path(thrower, hands[0], after[0], reaches[0]), thrower.release(hands[1], after[1])]
-        near = paths[0].here
+        near = paths[0].end_point
         goal = (
             near[0] + thrower.rng.uniform(-30, 30),
             thrower.inside(near[1] + thrower.rng.uniform(-30, 30)),

@@ -35,7 +35,7 @@ DRIFT_STEP_PPM = 4.0
 
 
 @dataclass(frozen=True, slots=True)
-class Site:
+class FaultSite:
     """The place and time of a fault, with its value or name."""
 
     table: VirtualTable
@@ -66,7 +66,7 @@ class Site:
         return undo
 
 
-FaultAction = Callable[[Site], Undo]
+FaultAction = Callable[[FaultSite], Undo]
 """Function that begins a fault and returns the function that ends it."""
 
 
@@ -75,14 +75,14 @@ def affected_devices(table: VirtualTable, action: FaultAction, device: str) -> t
     return (device, _other_node(table, device)) if action is swap_cables else (device,)
 
 
-def unplug(site: Site) -> Undo:
+def unplug(site: FaultSite) -> Undo:
     """Pull the cable."""
     cable, port = site.cable, site.device
     cable.pull()
     return lambda _now_us: cable.plug(port)
 
 
-def other_name(site: Site) -> Undo:
+def other_name(site: FaultSite) -> Undo:
     """Plug the cable in under a different name."""
     cable = site.cable
     cable.pull()
@@ -95,7 +95,7 @@ def other_name(site: Site) -> Undo:
     return undo
 
 
-def swap_cables(site: Site) -> Undo:
+def swap_cables(site: FaultSite) -> Undo:
     """Swap the cables of two nodes."""
     one = site.cable
     other = site.table.cables[_other_node(site.table, site.device)]
@@ -115,7 +115,7 @@ def _other_node(table: VirtualTable, device: str) -> str:
     return nodes[nodes.index(device) - 1]
 
 
-def garbage(site: Site) -> Undo:
+def garbage(site: FaultSite) -> Undo:
     """Send bursts of random bytes with line ends."""
     cable = site.cable
 
@@ -128,7 +128,7 @@ def garbage(site: Site) -> Undo:
 
 
 def _disturb_lines(make: Callable[[], Disturbance]) -> FaultAction:
-    def begin(site: Site) -> Undo:
+    def begin(site: FaultSite) -> Undo:
         disturbance = make()
         disturbances = site.cable.to_table.disturbances
         disturbances.append(disturbance)
@@ -145,7 +145,7 @@ repeated_lines = _disturb_lines(lambda: doubling(0.33))
 reordered_lines = _disturb_lines(lambda: swapping(0.2, 40_000))
 
 
-def drift(site: Site) -> Undo:
+def drift(site: FaultSite) -> Undo:
     """Warm the board up, which gradually changes its clock's rate; cool the board down at the end."""
     clock = site.cable.peer.clock
     healthy_ppm = clock.off_ppm
@@ -166,7 +166,7 @@ def drift(site: Site) -> Undo:
     return undo
 
 
-def wild_clock(site: Site) -> Undo:
+def wild_clock(site: FaultSite) -> Undo:
     """Run the board's clock much faster than any crystal allows."""
     clock = site.cable.peer.clock
     healthy_ppm = clock.off_ppm
@@ -174,19 +174,19 @@ def wild_clock(site: Site) -> Undo:
     return lambda now_us: clock.run(now_us, healthy_ppm)
 
 
-def clock_jump(site: Site) -> Undo:
+def clock_jump(site: FaultSite) -> Undo:
     """Make the board's clock jump."""
     site.cable.peer.clock.jump(30_000_000 if site.value is None else round(site.value * 1000))
     return _nothing
 
 
-def restart(site: Site) -> Undo:
+def restart(site: FaultSite) -> Undo:
     """Restart the device while its cable stays plugged in."""
     site.cable.peer.restart(site.now_us)
     return _nothing
 
 
-def babble(site: Site) -> Undo:
+def babble(site: FaultSite) -> Undo:
     """Make a sensor oscillate."""
     peer = site.cable.peer
     assert isinstance(peer, Board | Script)
@@ -199,7 +199,7 @@ def babble(site: Site) -> Undo:
     return site.until_undone(BABBLE_US, report)
 
 
-def nonsense(site: Site) -> Undo:
+def nonsense(site: FaultSite) -> Undo:
     """Make the firmware report die number 3, which does not exist."""
 
     def report(now_us: int) -> None:
@@ -216,7 +216,7 @@ def nonsense(site: Site) -> Undo:
     return site.until_undone(BURST_US, report)
 
 
-def silence(site: Site) -> Undo:
+def silence(site: FaultSite) -> Undo:
     """Hang the device until the end; its clock keeps running."""
     peer = site.cable.peer
     peer.hung = True
@@ -227,7 +227,7 @@ def silence(site: Site) -> Undo:
     return undo
 
 
-def deaf(site: Site) -> Undo:
+def deaf(site: FaultSite) -> Undo:
     """Stop the device's input."""
     peer = site.cable.peer
     peer.input_broken = True
@@ -238,7 +238,7 @@ def deaf(site: Site) -> Undo:
     return undo
 
 
-def stuck_writer(site: Site) -> Undo:
+def stuck_writer(site: FaultSite) -> Undo:
     """Block the device's port."""
     cable = site.cable
     cable.blocked = True
@@ -249,7 +249,7 @@ def stuck_writer(site: Site) -> Undo:
     return undo
 
 
-def power_cycle(site: Site) -> Undo:
+def power_cycle(site: FaultSite) -> Undo:
     """Cut the power of all devices, and restore it at the end."""
     cables = site.table.cables.values()
     for cable in cables:
@@ -265,18 +265,18 @@ def power_cycle(site: Site) -> Undo:
     return undo
 
 
-def _drop_readings(site: Site, dropped: DropCondition) -> Undo:
+def _drop_readings(site: FaultSite, dropped: DropCondition) -> Undo:
     site.table.drop_conditions.append(dropped)
     return lambda _now_us: site.table.drop_conditions.remove(dropped)
 
 
-def dead_sensor(site: Site) -> Undo:
+def dead_sensor(site: FaultSite) -> Undo:
     """Drop all readings of this board's devices."""
     devices = site.cable.devices
     return _drop_readings(site, lambda reading: reading.dev in devices)
 
 
-def hidden_die(site: Site) -> Undo:
+def hidden_die(site: FaultSite) -> Undo:
     """Hide a die from the camera."""
     die = 1 if site.value is None else round(site.value)
 
@@ -286,13 +286,13 @@ def hidden_die(site: Site) -> Undo:
     return _drop_readings(site, hides)
 
 
-def dead_beam(site: Site) -> Undo:
+def dead_beam(site: FaultSite) -> Undo:
     """Drop all readings of one beam."""
     beam = 0 if site.value is None else round(site.value)
     return _drop_readings(site, lambda reading: isinstance(reading, BallBeam) and reading.beam == beam)
 
 
-def stuck_button(site: Site) -> Undo:
+def stuck_button(site: FaultSite) -> Undo:
     """Press a button repeatedly."""
     dice = "cam" in site.table.devices
     name = site.name or ("no_roll" if dice else "no_spin")
@@ -305,7 +305,7 @@ def stuck_button(site: Site) -> Undo:
     return site.until_undone(PRESS_US, press)
 
 
-def open_door(site: Site) -> Undo:
+def open_door(site: FaultSite) -> Undo:
     """Open the service door; at the end, close it and make the supervisor unlock the table."""
     door = Switch(t=site.now_us, dev=site.device, name=site.name or "door", open=True)
     unlocks = Input(t=0, dev=site.device, name="unlock", by="supervisor", reason="door checked")
@@ -329,7 +329,7 @@ def open_door(site: Site) -> Undo:
 def wheel_flags(flags: int) -> FaultAction:
     """Return a fault that adds flags to the wheel's reports in play."""
 
-    def begin(site: Site) -> Undo:
+    def begin(site: FaultSite) -> Undo:
         wheel = _wheel(site)
         wheel.add_flags = flags
 
@@ -341,7 +341,7 @@ def wheel_flags(flags: int) -> FaultAction:
     return begin
 
 
-def wheel_encoder(site: Site) -> Undo:
+def wheel_encoder(site: FaultSite) -> Undo:
     """Make the wheel report 95.3 rpm in play."""
     wheel = _wheel(site)
     wheel.shows_rpm_x10 = 953
@@ -352,7 +352,7 @@ def wheel_encoder(site: Site) -> Undo:
     return undo
 
 
-def wheel_no_number(site: Site) -> Undo:
+def wheel_no_number(site: FaultSite) -> Undo:
     """Make the wheel go on to the next game without a number."""
     wheel = _wheel(site)
     wheel.hides_numbers = True
@@ -363,14 +363,14 @@ def wheel_no_number(site: Site) -> Undo:
     return undo
 
 
-def wheel_self_test(site: Site) -> Undo:
+def wheel_self_test(site: FaultSite) -> Undo:
     """Make the wheel report a fault of its self-test."""
     _wheel(site).send_line(b"*F %d" % (11 if site.value is None else round(site.value)))
     site.cable.flush(site.now_us)
     return _nothing
 
 
-def wheel_setting(site: Site) -> Undo:
+def wheel_setting(site: FaultSite) -> Undo:
     """Commit an invalid setting and power-cycle the wheel; at the end, do the same with the approved
     setting."""
     wheel = _wheel(site)
@@ -386,7 +386,7 @@ def wheel_setting(site: Site) -> Undo:
     return lambda now_us: set_to(now_us, correct)
 
 
-def _wheel(site: Site) -> Ss2Wheel:
+def _wheel(site: FaultSite) -> Ss2Wheel:
     wheel = site.cable.peer
     assert isinstance(wheel, Ss2Wheel)
     return wheel

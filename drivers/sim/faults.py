@@ -10,7 +10,7 @@ import msgspec
 from drivers.sim import fault_actions as actions
 from drivers.sim.boards import Board, Cable, Script, VirtualShoe
 from drivers.sim.fault_actions import FaultAction
-from drivers.sim.scenes import Began
+from drivers.sim.scenes import FaultBegan
 from drivers.sim.ss2_wheel import Ss2Wheel
 from drivers.sim.table import VirtualTable
 
@@ -358,7 +358,7 @@ def parse_request(line: bytes) -> FaultRequest:
         ) from error
 
 
-def carry_out(table: VirtualTable, request: FaultRequest, now_us: int) -> Began:
+def carry_out(table: VirtualTable, request: FaultRequest, now_us: int) -> FaultBegan:
     """Begin a fault; it ends after its duration.
 
     Raises:
@@ -388,10 +388,10 @@ def carry_out(table: VirtualTable, request: FaultRequest, now_us: int) -> Began:
         raise FaultRequestError(
             f"{request.fault}: {device or 'a device'} already has a fault; wait until it ends"
         )
-    undo = fault.action(actions.Site(table, device, now_us, request.value, request.name))
+    undo = fault.action(actions.FaultSite(table, device, now_us, request.value, request.name))
     cable = table.cables.get(device) or next(iter(table.cables.values()))
     shortened = seconds < fault.seconds
-    began = Began(
+    began = FaultBegan(
         t=now_us,
         fault=request.fault,
         device=device,

@@ -106,7 +106,7 @@ def _pose(
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class DieMaterial:
     """Material of a die. Colours are in BGR order."""
 
     body: tuple[int, int, int] = (40, 30, 190)
@@ -121,9 +121,9 @@ class Look:
     """Strength of the lamp's reflection in the pips, from 0 to 1."""
 
 
-CASINO_RED = Look()
-IVORY = Look(body=(205, 225, 232), pips=(25, 25, 25), translucence=0.0, pip_fraction=0.1)
-BLACK = Look(body=(40, 36, 36), pips=(235, 235, 235), translucence=0.0)
+CASINO_RED = DieMaterial()
+IVORY = DieMaterial(body=(205, 225, 232), pips=(25, 25, 25), translucence=0.0, pip_fraction=0.1)
+BLACK = DieMaterial(body=(40, 36, 36), pips=(235, 235, 235), translucence=0.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +133,7 @@ class Die:
     centre_mm: Array
     axes: Array
     edge_mm: float = 19.0
-    look: Look = CASINO_RED
+    look: DieMaterial = CASINO_RED
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +150,11 @@ class Light:
 
 
 def flat_die(
-    up: int, turn_deg: float, place_mm: tuple[float, float], edge_mm: float = 19.0, look: Look = CASINO_RED
+    up: int,
+    turn_deg: float,
+    place_mm: tuple[float, float],
+    edge_mm: float = 19.0,
+    look: DieMaterial = CASINO_RED,
 ) -> Die:
     """Return a die that lies flat on the felt with face `up` on top."""
     normal = NORMALS[up - 1]
@@ -280,10 +284,10 @@ def _paint(lens: Lens, picture: Array, die: Die, lamp: Array, ambient: float) ->
         region += cover[..., None] * (coloured * np.float32(bright) - region)
 
 
-_textures: dict[tuple[Look, int], tuple[Array, Array]] = {}
+_textures: dict[tuple[DieMaterial, int], tuple[Array, Array]] = {}
 
 
-def _texture(look: Look, up: int) -> tuple[Array, Array]:
+def _texture(look: DieMaterial, up: int) -> tuple[Array, Array]:
     key = (look, up)
     if key not in _textures:
         big = 4 * TEXTURE_PX
@@ -322,7 +326,7 @@ class FilmRig:
     lens: Lens
     light: Light = field(default_factory=Light)
     cloth: tuple[int, int, int] = (60, 110, 30)
-    look: Look = CASINO_RED
+    look: DieMaterial = CASINO_RED
     die_mm: float = 19.0
     fps: float = 60.0
     shutter_us: int = 2_000
@@ -382,7 +386,7 @@ class Filming:
 
     def frames(
         self, motion: Motion, until_us: int, from_us: int = 0
-    ) -> Iterator[tuple[int, Array, "FineStill"]]:
+    ) -> Iterator[tuple[int, Array, "RenderedStill"]]:
         """Yield the time, the picture and the still of each frame from `from_us` to `until_us`."""
         step = 1e6 / self.film_rig.fps
         for count in range(int(from_us / step), int(until_us / step)):
@@ -390,7 +394,7 @@ class Filming:
             moments = 1 if t_us > motion.t_us[-1] else MOMENTS
             opened = [t_us + self.film_rig.shutter_us * at / moments for at in range(moments)]
             exposures = [motion.at(t, self.film_rig) for t in opened]
-            yield t_us, self._frame(exposures), FineStill(self, exposures)
+            yield t_us, self._frame(exposures), RenderedStill(self, exposures)
 
     def in_sight_us(self, motion: Motion) -> int:
         """Return the time at which a die or its shadow first comes into view, or the motion's end."""
@@ -467,7 +471,7 @@ def _add_noise(picture: Array, noise: Array) -> Array:
     return noisy
 
 
-class FineStill:
+class RenderedStill:
     """A still that is rendered on demand."""
 
     def __init__(self, filming: Filming, exposures: Sequence[Sequence[Die]]) -> None:

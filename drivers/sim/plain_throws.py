@@ -63,7 +63,7 @@ def good_throw(thrower: Thrower, offsets: tuple[int, int] | None = None) -> Scri
 
 def check_rests(thrower: Thrower, script: Script, *, free: tuple[int, ...] = (0, 1)) -> None:
     """Raise RedrawError unless the dice lie apart and the dice in `free` are clear of zones and rails."""
-    places = [path.here for path in script.paths]
+    places = [path.end_point for path in script.paths]
     if len(places) == 2 and math.dist(*places) < 2.5 * thrower.table.die_mm:
         raise RedrawError
     for index in free:
@@ -104,9 +104,9 @@ def bumped(thrower: Thrower) -> Script:
     meet_y = (reaches[0].y_mm + reaches[1].y_mm) / 2
     when = max(path.end_us for path in paths) + thrower.rng.randint(150_000, 450_000)
     for path, side in zip(paths, (-1, 1), strict=True):
-        upward = 1 if path.here[1] > meet_y else -1
+        upward = 1 if path.end_point[1] > meet_y else -1
         goal = (meet_u, meet_y + upward * thrower.table.die_mm / 2)
-        mean = math.dist(path.here, goal) / ((when - path.end_us) / 1000)
+        mean = math.dist(path.end_point, goal) / ((when - path.end_us) / 1000)
         if not 0.25 <= mean <= 1.6:
             raise RedrawError
         path.go(goal, mean * 1.25, mean * 0.75)
@@ -215,7 +215,9 @@ def twice_and_short(thrower: Thrower) -> Script:
     )
     second_speed = thrower.rng.uniform(0.6, 1.6)
     paths[eager].go(
-        (thrower.far_u, thrower.inside(paths[eager].here[1] + thrower.rng.gauss(0, 50))), 0.3, second_speed
+        (thrower.far_u, thrower.inside(paths[eager].end_point[1] + thrower.rng.gauss(0, 50))),
+        0.3,
+        second_speed,
     )
     paths[eager].strike("far", second_speed)
     thrower.settle(paths[eager], 0.5, math.pi + thrower.rng.gauss(0, 0.3))
@@ -352,7 +354,7 @@ def off_table(thrower: Thrower) -> Script:
     over_front = thrower.rng.random() < 0.5
     y = -thrower.rng.uniform(60, 140) if over_front else thrower.table.width_mm + thrower.rng.uniform(60, 140)
     path = script.paths[stray]
-    path.go((path.here[0] - thrower.rng.uniform(100, 700), y), thrower.rng.uniform(0.8, 2.0), 0.6)
+    path.go((path.end_point[0] - thrower.rng.uniform(100, 700), y), thrower.rng.uniform(0.8, 2.0), 0.6)
     return _make_left_table(thrower, script, stray)
 
 
@@ -388,7 +390,7 @@ def both_off(thrower: Thrower) -> Script:
     paths = [thrower.release(hands[i], after[i]) for i in (0, 1)]
     for path, reach in zip(paths, reaches, strict=True):
         thrower.strike_far(path, reach)
-        path.go((path.here[0] - 350, thrower.rng.choice((-90, thrower.table.width_mm + 90))), 1.4, 0.6)
+        path.go((path.end_point[0] - 350, thrower.rng.choice((-90, thrower.table.width_mm + 90))), 1.4, 0.6)
     script = Script(paths, [thrower.flat(), thrower.flat()])
     for rest in script.rests:
         rest.off_table = True
@@ -400,7 +402,7 @@ def stacked(thrower: Thrower) -> Script:
     """One die comes to rest on the other die."""
     script, top = _struck(thrower)
     under = script.paths[1 - top]
-    place = (under.here[0] + thrower.rng.uniform(-5, 5), under.here[1] + thrower.rng.uniform(-5, 5))
+    place = (under.end_point[0] + thrower.rng.uniform(-5, 5), under.end_point[1] + thrower.rng.uniform(-5, 5))
     _roll_in(thrower, script.paths[top], place)
     if script.paths[top].end_us < under.end_us + 50_000:
         raise RedrawError
@@ -466,7 +468,7 @@ def _struck(thrower: Thrower, offsets: tuple[int, int] | None = None) -> tuple[S
 
 
 def _roll_in(thrower: Thrower, path: Path, place: Point) -> None:
-    distance = math.dist(path.here, place)
+    distance = math.dist(path.end_point, place)
     path.go(place, 2 * distance / (1000 * thrower.rng.uniform(0.5, 0.9) * max(1.0, distance / 700)), 0)
 
 

@@ -18,13 +18,13 @@ from drivers.sim.bodies.casts import RELIEFS_MM, UnsettledError, draw
 from drivers.sim.bodies.engine import recorded
 from drivers.sim.bodies.flights import Flight, Kind
 from drivers.sim.bodies.watching import Conditions, PhysicalTruth, Watch
-from drivers.sim.filming import IVORY, Filming, FilmRig, Lens, Light, Look, Motion
+from drivers.sim.filming import IVORY, DieMaterial, Filming, FilmRig, Lens, Light, Motion
 from drivers.sim.scenes import Feed, Scene, in_order_of_arrival
 from drivers.vision.following import Follower
 from drivers.vision.rig import LensSettings, Rig, RigFile
 
 KINDS: tuple[Kind, ...] = ("together", "apart", "collide", "at_wall", "backspin", "hard")
-BLUE = Look(body=(150, 70, 25), pips=(240, 240, 240), translucence=0.15)
+BLUE = DieMaterial(body=(150, 70, 25), pips=(240, 240, 240), translucence=0.15)
 RIGS = (
     FilmRig(Lens(760, 960, 1200.0, (3450.0, 550.0, 1500.0), (3180.0, 550.0, 0.0))),
     FilmRig(
@@ -58,7 +58,7 @@ _UNDISTURBED = Conditions(knocks=0.0, hides=0.0, drops=0.0)
 
 
 @dataclass(frozen=True, slots=True)
-class Filmed:
+class FilmedThrow:
     """One throw: the readings of the camera and the walls in order of arrival, and the ground truth."""
 
     feed: Feed
@@ -88,7 +88,7 @@ def build_rig(film_rig: FilmRig, table: DiceTable) -> Rig:
     return Rig(RigFile(camera="cam", table=table, points=points, lens=lens_file, hand_in_sight=False))
 
 
-def filmed(kind: Kind, seed: str, film_rig: FilmRig, table: DiceTable) -> Filmed | None:
+def filmed(kind: Kind, seed: str, film_rig: FilmRig, table: DiceTable) -> FilmedThrow | None:
     """Throw, film and read the dice; return None if the throw does not settle in time or is not of its
     kind."""
     relief_mm = min(RELIEFS_MM, key=lambda relief: abs(relief - table.wall_relief_mm))
@@ -113,7 +113,7 @@ def filmed(kind: Kind, seed: str, film_rig: FilmRig, table: DiceTable) -> Filmed
     heard = [item for item in watch.feed() if isinstance(item[1], WallImpact | Input)]
     truth = watch.truth
     faces = _faces(flight, film_rig, [reading for _, reading in seen if isinstance(reading, DieRest)])
-    return Filmed(in_order_of_arrival([*seen, *heard]), truth, _scene(kind, watch, truth, faces), faces)
+    return FilmedThrow(in_order_of_arrival([*seen, *heard]), truth, _scene(kind, watch, truth, faces), faces)
 
 
 def _scene(
@@ -144,7 +144,7 @@ def _faces(flight: Flight, film_rig: FilmRig, rests: list[DieRest]) -> tuple[tup
     return tuple(found)
 
 
-def throw(seed: int, table: DiceTable) -> Filmed:
+def throw(seed: int, table: DiceTable) -> FilmedThrow:
     """Return the throw for a seed; successive seeds cycle through the kinds and the rigs.
 
     Raises UnsettledError if all TRIES draws fail.

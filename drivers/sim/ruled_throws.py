@@ -140,7 +140,7 @@ def knocked_at_rest(thrower: Thrower) -> Script:
     if not rolling.touches[0].t_us + 50_000 < knocked_us < rolling.end_us - 30_000:
         raise RedrawError
     before = script.rests[first]
-    at_rest = script.paths[first].here
+    at_rest = script.paths[first].end_point
     destination = (
         at_rest[0] - thrower.rng.uniform(25, 60),
         thrower.inside(at_rest[1] + thrower.rng.uniform(-30, 30)),
@@ -177,7 +177,7 @@ def raked(thrower: Thrower) -> Script:
     script = good_throw(thrower)
     last = draw_rest_times(thrower, script)
     for index, die in enumerate(_DICE):
-        pull = Path(last + thrower.rng.randint(700_000, 900_000), script.paths[index].here)
+        pull = Path(last + thrower.rng.randint(700_000, 900_000), script.paths[index].end_point)
         pull.go((thrower.table.length_mm / 2, 200 + 60 * index), 1.6, 0.6)
         _seen_moving(thrower, script, die, pull)
     script.collected_us = last + 3_500_000
@@ -202,7 +202,7 @@ _DICE: tuple[Die, Die] = (1, 2)
 
 
 def _seen_at_rest(thrower: Thrower, script: Script, die: Die, rest: Rest, t_us: int) -> None:
-    script.seen.append(rest.reading(t_us, die, thrower.seen_at(script.paths[die - 1].here)))
+    script.seen.append(rest.reading(t_us, die, thrower.seen_at(script.paths[die - 1].end_point)))
 
 
 def _seen_moving(thrower: Thrower, script: Script, die: Die, path: Path) -> None:

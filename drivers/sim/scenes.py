@@ -131,7 +131,9 @@ def write_log(path: Path, header: Header, feed: Feed, *, arrived: bool = False) 
     path.write_bytes(gzip.compress(data, mtime=0) if path.suffix == ".gz" else data)
 
 
-class Played(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="told", tag="attempt"):
+class PlayedAttempt(
+    msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="told", tag="attempt"
+):
     """An attempt, its ground truth, and the faults that may have hidden a part of it.
 
     The attempt ends at `ends_us`, when the next attempt begins. The table may publish a review of a disturbed
@@ -145,7 +147,7 @@ class Played(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_
     disturbed_by: tuple[str, ...] = ()
 
 
-class Began(msgspec.Struct, frozen=True, kw_only=True, tag_field="told", tag="fault"):
+class FaultBegan(msgspec.Struct, frozen=True, kw_only=True, tag_field="told", tag="fault"):
     """The start of a fault, with the codes that the table must report and the symptoms."""
 
     t: int
@@ -156,7 +158,7 @@ class Began(msgspec.Struct, frozen=True, kw_only=True, tag_field="told", tag="fa
     sees: str
 
 
-class Over(msgspec.Struct, frozen=True, kw_only=True, tag_field="told", tag="fault_over"):
+class FaultOver(msgspec.Struct, frozen=True, kw_only=True, tag_field="told", tag="fault_over"):
     """The end of a fault; the device must recover soon."""
 
     t: int
@@ -164,7 +166,7 @@ class Over(msgspec.Struct, frozen=True, kw_only=True, tag_field="told", tag="fau
     device: str
 
 
-Story = Played | Began | Over
+Story = PlayedAttempt | FaultBegan | FaultOver
 
 
 _FIRST_OUTCOME_VERDICTS: dict[str, Verdict] = {
@@ -273,9 +275,9 @@ def _wrong_content(truth: Truth, outcome: Outcome) -> str:
         missing = {*truth.notices} - {notice.code for notice in data.notices}
         if missing:
             return f"the call lacks the notice {', '.join(sorted(missing))}"
-        return "" if data.dice in wanted else f"the dice were {_spell(truth.dice)}"
+        return "" if data.dice in wanted else f"the dice were {_as_text(truth.dice)}"
     if isinstance(data, SpinCalled):
-        return "" if data.number == truth.number else f"the number was {_spell(truth.number)}"
+        return "" if data.number == truth.number else f"the number was {_as_text(truth.number)}"
     if isinstance(data, RollNoRoll | SpinNoSpin):
         codes = {reason.code for reason in data.reasons}
         if codes - {*truth.reasons, *truth.may_add} or {*truth.reasons} - codes:
@@ -292,9 +294,9 @@ def _after_review(truth: Truth, later: list[Outcome], *, last: bool) -> Iterable
         if _FIRST_OUTCOME_VERDICTS[later[0].type] != ("valid" if truth.ruled == "called" else "void"):
             yield "wrong", f"the outcome contradicts a person's ruling: {_in_words(later[0])}"
         elif isinstance(data, RollCalled) and (data.dice != truth.ruled_dice or data.grade != "person"):
-            yield "wrong", f"a person set {_spell(truth.ruled_dice)}: {_in_words(later[0])}"
+            yield "wrong", f"a person set {_as_text(truth.ruled_dice)}: {_in_words(later[0])}"
         elif isinstance(data, SpinCalled) and (data.number != truth.ruled_number or data.grade != "person"):
-            yield "wrong", f"a person set {_spell(truth.ruled_number)}: {_in_words(later[0])}"
+            yield "wrong", f"a person set {_as_text(truth.ruled_number)}: {_in_words(later[0])}"
         return
     if last and not later:
         return
@@ -316,9 +318,15 @@ def _after_call(truth: Truth, corrected: list[Outcome]) -> Iterable[tuple[str, s
         return
     data = corrected[0].data
     if isinstance(data, RollCorrected) and data.dice != truth.ruled_dice:
-        yield "wrong", f"corrected to {_spell(data.dice)}, but the ruling was {_spell(truth.ruled_dice)}"
+        yield (
+            "wrong",
+            f"corrected to {_as_text(data.dice)}, but the ruling was {_as_text(truth.ruled_dice)}",
+        )
     if isinstance(data, SpinCorrected) and data.number != truth.ruled_number:
-        yield "wrong", f"corrected to {_spell(data.number)}, but the ruling was {_spell(truth.ruled_number)}"
+        yield (
+            "wrong",
+            f"corrected to {_as_text(data.number)}, but the ruling was {_as_text(truth.ruled_number)}",
+        )
 
 
 def _late_closes(scenes: Sequence[Scene], outcomes: list[Outcome], first: int) -> list[Disagreement]:
@@ -335,7 +343,7 @@ def _late_closes(scenes: Sequence[Scene], outcomes: list[Outcome], first: int) -
     return found
 
 
-def _spell(result: tuple[int, int] | str | None) -> str:
+def _as_text(result: tuple[int, int] | str | None) -> str:
     if result is None:
         return "no result"
     return result if isinstance(result, str) else f"{result[0]}-{result[1]}"

@@ -23,7 +23,7 @@ from drivers.sim.table import (
     GAMES_PER_ACT,
     Act,
     Play,
-    Show,
+    SessionActs,
     VirtualTable,
     deals_play,
     high_roller_play,
@@ -161,7 +161,9 @@ def virtual_table(
         route = route_by(settings.devices, OWN_NAMES)
     except AmbiguousError as error:
         raise UnplayableTableError(f"{settings.table}: {error}") from error
-    show = Show(play, seed, attempts, attempts_per_act=1 if one_by_one else _attempts_per_act(settings))
+    show = SessionActs(
+        play, seed, attempts, attempts_per_act=1 if one_by_one else _attempts_per_act(settings)
+    )
     return VirtualTable(cables, show, rng=rng, report=report, route=route)
 
 

@@ -102,7 +102,7 @@ def taken_early(croupier: Croupier) -> Spin:
     assert fall is not None
     turn_s = 1 / abs(spin.play.rotor.speed_at(fall.settle_s))
     spin.play.lift_s = fall.settle_s + croupier.rng.uniform(0.6, 1.9) * turn_s
-    croupier.turn_empty(spin)
+    croupier.turn_empty_rotor(spin)
     spin.must, spin.doubt = {"review", "void"}, "reads"
     return spin
 
@@ -157,7 +157,7 @@ def ball_out(croupier: Croupier) -> Spin:
     spin.play.fall = None
     spin.extra.append(BallOut(t=round((spin.ball.end_s + croupier.rng.uniform(0.2, 1.5)) * 1e6), dev=WHEEL))
     spin.play.lift_s = spin.ball.end_s
-    croupier.turn_empty(spin)
+    croupier.turn_empty_rotor(spin)
     spin.reasons.append("ball_out")
     return spin
 
@@ -169,7 +169,7 @@ def ball_out_of_track(croupier: Croupier) -> Spin:
     spin.play.fall = None
     spin.extra.append(BallOut(t=round((spin.ball.end_s + croupier.rng.uniform(0.1, 0.8)) * 1e6), dev=WHEEL))
     spin.play.lift_s = spin.ball.end_s
-    croupier.turn_empty(spin)
+    croupier.turn_empty_rotor(spin)
     spin.reasons.append("ball_out")
     return spin
 
@@ -179,7 +179,7 @@ def ball_gone(croupier: Croupier) -> Spin:
     spin = croupier.spin()
     spin.play.fall = None
     spin.play.lift_s = spin.ball.end_s
-    croupier.turn_empty(spin)
+    croupier.turn_empty_rotor(spin)
     spin.reasons.append("ball_out")
     spin.also_accept("unseen", "review")
     return spin
@@ -338,10 +338,10 @@ CAUGHT: Mapping[str, Kind] = {
 
 
 LAPS: Mapping[str, Kind] = {
-    "laps": Kind(lap_house, Croupier.usual_spin),
-    "laps_beams_2": Kind(partial(lap_house, count=2), Croupier.usual_spin),
-    "laps_beams_3": Kind(partial(lap_house, count=3, uneven=True), Croupier.usual_spin),
-    "laps_beams_8": Kind(partial(lap_house, count=8), Croupier.usual_spin),
+    "laps": Kind(lap_house, Croupier.typical_spin),
+    "laps_beams_2": Kind(partial(lap_house, count=2), Croupier.typical_spin),
+    "laps_beams_3": Kind(partial(lap_house, count=3, uneven=True), Croupier.typical_spin),
+    "laps_beams_8": Kind(partial(lap_house, count=8), Croupier.typical_spin),
     "laps_weak": Kind(lap_house, Croupier.weak),
     "laps_dust": Kind(lap_house, blind_spins.dust),
     "laps_dead_beam": Kind(partial(lap_house, uneven=True), blind_spins.dead_beam),
@@ -354,7 +354,7 @@ LAPS: Mapping[str, Kind] = {
 """Spins on wheels whose balls follow a table of lap times, by name."""
 
 KINDS: Mapping[str, Kind] = {
-    **{name: Kind(house, Croupier.usual_spin) for name, house in HOUSES.items()},
+    **{name: Kind(house, Croupier.typical_spin) for name, house in HOUSES.items()},
     **BLIND,
     **ODD,
     **CAUGHT,

@@ -232,7 +232,7 @@ class Game:
             Change(self.number_us, State.WINNING_NUMBER, number=self.number),
         ]
 
-    def until(self, at_us: int, *new_changes: Change) -> None:
+    def replace_changes_from(self, at_us: int, *new_changes: Change) -> None:
         """Replace the changes from `at_us` on."""
         self.changes = sorted(
             [*(c for c in self.changes if c.at_us < at_us), *new_changes], key=lambda change: change.at_us
@@ -243,7 +243,7 @@ class Game:
         self.inputs.append(Input(t=at_us, dev="console", name=name, by="dealer", number=number))
 
 
-def _honest(game: Game) -> Truth:
+def _expected_truth(game: Game) -> Truth:
     return Truth(verdict="valid", allowed=("valid",), number=game.number)
 
 
@@ -253,7 +253,7 @@ def _void(reason: str) -> Truth:
 
 def valid(game: Game) -> Truth:
     """A game without any disturbance."""
-    return _honest(game)
+    return _expected_truth(game)
 
 
 def launched_again(game: Game) -> Truth:
@@ -263,7 +263,7 @@ def launched_again(game: Game) -> Truth:
         with_flag(State.BALL_IN_RIM, game.launch_us + 1, Flag.LAUNCH_FAILED),
         Change(game.launch_us + 1_400_000, State.BALL_IN_RIM),
     ]
-    return _honest(game)
+    return _expected_truth(game)
 
 
 def ball_unsensed(game: Game) -> Truth:
@@ -272,27 +272,27 @@ def ball_unsensed(game: Game) -> Truth:
         with_flag(State.NO_MORE_BETS, game.close_us + 3_000_000, Flag.BALL_MISSING),
         Change(game.close_us + 6_000_000, State.NO_MORE_BETS),
     ]
-    return _honest(game)
+    return _expected_truth(game)
 
 
 def with_rotor(game: Game) -> Truth:
     """The ball runs in the rotor's direction."""
     at = game.launch_us + 1_500_000
-    game.until(at, with_flag(State.BALL_IN_RIM, at, Flag.BALL_WITH_ROTOR))
+    game.replace_changes_from(at, with_flag(State.BALL_IN_RIM, at, Flag.BALL_WITH_ROTOR))
     return _void("same_direction")
 
 
 def rotor_turned(game: Game) -> Truth:
     """The rotor changes direction while the ball runs."""
     at = game.close_us + 3_000_000
-    game.until(at, Change(at, State.NO_MORE_BETS, turned=True))
+    game.replace_changes_from(at, Change(at, State.NO_MORE_BETS, turned=True))
     return _void("rotor_reversed")
 
 
 def ball_missing(game: Game) -> Truth:
     """The wheel loses the ball for good."""
     at = game.close_us + 2_000_000
-    game.until(at, with_flag(State.NO_MORE_BETS, at, Flag.BALL_MISSING))
+    game.replace_changes_from(at, with_flag(State.NO_MORE_BETS, at, Flag.BALL_MISSING))
     return _REVIEW
 
 
@@ -300,14 +300,14 @@ def component(game: Game) -> Truth:
     """A sensor or the motor fails in play, and the wheel closes."""
     at = game.close_us + 2_000_000
     failing = with_flag(State.NO_MORE_BETS, at, Flag.COMPONENT_FAULT)
-    game.until(at, failing, with_flag(State.CLOSED, at + 3_000_000, Flag.COMPONENT_FAULT))
+    game.replace_changes_from(at, failing, with_flag(State.CLOSED, at + 3_000_000, Flag.COMPONENT_FAULT))
     return _REVIEW
 
 
 def misfire(game: Game) -> Truth:
     """The wheel aborts the game and returns to state 1."""
     at = game.close_us + 4_000_000
-    game.until(at, Change(at, State.ROTOR_STARTED))
+    game.replace_changes_from(at, Change(at, State.ROTOR_STARTED))
     return _REVIEW
 
 

@@ -126,7 +126,7 @@ PID_FILE = "simulate.pid"
 virtual table."""
 
 
-class Claim:
+class FolderLock:
     """A lock on a folder, which ends with `release` or with the process."""
 
     def __init__(self, folder: Path) -> None:

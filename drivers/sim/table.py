@@ -17,7 +17,7 @@ from controller.model.geometry import DiceTable, Wheel
 from controller.model.readings import AnyReading
 from drivers.sim import dice, high_roller, ss2_wheel, three_card, wheel
 from drivers.sim.boards import Cable
-from drivers.sim.scenes import Began, Feed, Over, Played, Scene, Story, in_order_of_arrival
+from drivers.sim.scenes import FaultBegan, FaultOver, Feed, PlayedAttempt, Scene, Story, in_order_of_arrival
 from drivers.sim.ss2_wheel import Change, Ss2Wheel
 
 ATTEMPTS_PER_ACT = 8
@@ -44,7 +44,7 @@ Play = Callable[[int, int, bool], Act]
 that makes people clear up after a fault first."""
 
 
-class Show:
+class SessionActs:
     """The acts of one session, in order; the same seed produces the same session."""
 
     def __init__(
@@ -171,7 +171,9 @@ DropCondition = Callable[[AnyReading], bool]
 class ActiveFault:
     """A fault, active or over."""
 
-    def __init__(self, began: Began, undo: Callable[[int], None], also_affected: tuple[str, ...]) -> None:
+    def __init__(
+        self, began: FaultBegan, undo: Callable[[int], None], also_affected: tuple[str, ...]
+    ) -> None:
         """Store the function that ends the fault, and the other devices that the fault affects."""
         self.began = began
         self.also_affected = also_affected
@@ -190,7 +192,7 @@ class VirtualTable:
     def __init__(
         self,
         cables: Iterable[Cable],
-        show: Show,
+        show: SessionActs,
         *,
         rng: Random,
         report: Callable[[Story], None],
@@ -280,7 +282,12 @@ class VirtualTable:
     # --- faults ---
 
     def begin(
-        self, began: Began, undo: Callable[[int], None], ends_us: int, *, also_affected: tuple[str, ...] = ()
+        self,
+        began: FaultBegan,
+        undo: Callable[[int], None],
+        ends_us: int,
+        *,
+        also_affected: tuple[str, ...] = (),
     ) -> None:
         """Record a fault that has begun, and schedule its end."""
         active = ActiveFault(began, undo, also_affected)
@@ -305,7 +312,7 @@ class VirtualTable:
         active.ended_us = now_us
         self._recovering_until_us = now_us + RECOVERY_US
         began = active.began
-        self._report(Over(t=now_us, fault=began.fault, device=began.device))
+        self._report(FaultOver(t=now_us, fault=began.fault, device=began.device))
         while self._faults and (over_us := self._faults[0].ended_us) is not None:
             oldest_us = self._scenes[0].start_us if self._scenes else now_us
             if over_us + RECOVERY_US >= oldest_us - RECOVERY_US:
@@ -353,7 +360,7 @@ class VirtualTable:
         self._attempts += 1
         disturbing = [f.began for f in self._faults if f.touches(scene.start_us, ends_us)]
         self._report(
-            Played(
+            PlayedAttempt(
                 t=now_us,
                 attempt=self._attempts,
                 scene=scene,

@@ -27,8 +27,8 @@ from drivers.sim.plain_throws import valid
 from drivers.sim.scenes import CAMERA, Feed
 from drivers.sim.ss2_wheel import Game, Ss2Wheel
 from drivers.sim.table import VirtualTable
-from drivers.sim.throwing import Script, Senses, Thrower
-from drivers.sim.wheel_motion import Bearing, Bowl, Fall, Law, Rotor, launch_speed, run
+from drivers.sim.throwing import Script, TableSensors, Thrower
+from drivers.sim.wheel_motion import Bearing, Bowl, Fall, LossLaw, Rotor, launch_speed, run
 from drivers.sim.wheel_sensors import WHEEL, Faults, Optics, Play, sense
 
 LAMP = "test"
@@ -87,7 +87,7 @@ class Technician:
             path.strike("front" if front else "back", 1.6)
             path.go((table.length_mm / 2 + 60, table.width_mm / 2), 1.0, 0)
         script = Script([path], [thrower.flat()])
-        return Senses(rng, table, rightward=rightward, rails_heard=True).sense(script)
+        return TableSensors(rng, table, rightward=rightward, rails_heard=True).sense(script)
 
     def roll(self, _what: str, now_us: int) -> Feed:
         """Throw both dice, as a shooter does."""
@@ -97,7 +97,7 @@ class Technician:
         script = valid(Thrower(rng, self._dice_table, now_us, rightward=True))
         script.collected_us = None
         script.extra.clear()
-        return Senses(rng, self._dice_table, rightward=True, rails_heard=False).sense(script)
+        return TableSensors(rng, self._dice_table, rightward=True, rails_heard=False).sense(script)
 
     def knock(self, wall: str, now_us: int) -> Feed:
         """Knock on the rail next to a wall's sensor."""
@@ -183,7 +183,7 @@ class Technician:
         if self._wheel is None:
             return []
         rng, start_s = self._table.rng, now_us / 1e6
-        law = Law(friction=rng.uniform(0.05, 0.06), drag=rng.uniform(0.02, 0.028))
+        law = LossLaw(friction=rng.uniform(0.05, 0.06), drag=rng.uniform(0.02, 0.028))
         bowl = Bowl(drop_speed=self._wheel.drop_rev_per_s * rng.uniform(0.98, 1.02))
         speed = launch_speed(law, bowl, turns)
         ball = run(law, bowl, launch_s=start_s + 0.2, start=rng.random(), direction=1, speed=speed)

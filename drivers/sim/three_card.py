@@ -26,14 +26,14 @@ RANKS = "23456789TJQKA"
 DEALER = "dealer"
 
 
-class Dealt(NamedTuple):
+class DealtHands(NamedTuple):
     """The hands of a deal by position, and the positions that fold."""
 
     hands: dict[str, list[str]]
     folds: list[str]
 
 
-def results(dealt: Dealt) -> list[Expected]:
+def results(dealt: DealtHands) -> list[Expected]:
     """Return each hand's result against the dealer's hand, from the dealer's right; folds come last."""
     dealer = rank_hand(dealt.hands[DEALER])
     seats = sorted((seat for seat in dealt.hands if seat != DEALER), key=int, reverse=True)
@@ -85,7 +85,7 @@ USUAL: Mapping[str, float] = {
             "misdeal_in_hold",
             "misdeal_late",
             "shoe_down",
-            "nobody_rules",
+            "no_ruling",
             "fold_corrected",
             "card_corrected",
             "play_after_fold",
@@ -142,7 +142,7 @@ class Simulation:
         self.final_hands = {}
         self.expect("deal.void", deal=self.deals, reasons=[{"code": code} for code in codes], by=by)
 
-    def called(self, kind: str, dealt: Dealt, **more: object) -> None:
+    def called(self, kind: str, dealt: DealtHands, **more: object) -> None:
         """Expect the current deal to be called, with each hand's result."""
         self.final_hands = dealt.hands
         hands = {seat: hand for seat, hand in dealt.hands.items() if seat != DEALER}
@@ -150,13 +150,13 @@ class Simulation:
 
     # --- a deal's parts ---
 
-    def shuffled(self) -> Dealt:
+    def shuffled(self) -> DealtHands:
         """Return a deal from a shuffled deck, in which some positions fold."""
         deck = [rank + suit for rank in RANKS for suit in "cdhs"]
         self.rng.shuffle(deck)
         hands = {position: [deck.pop() for _ in range(3)] for position in (*self.seats, DEALER)}
         folds = [seat for seat in self.seats if self.rng.random() < 0.3]
-        return Dealt(hands, folds)
+        return DealtHands(hands, folds)
 
     def deal_cards(self, cards: Sequence[tuple[str, str | None]]) -> None:
         """Deal cards from the shoe one after another; None stands for a card that cannot be read."""
@@ -167,12 +167,12 @@ class Simulation:
             to = position if self.directed else None
             self.post(Card(t=self.now, dev="shoe", rank=rank, suit=suit, to=to))  # type: ignore[arg-type]  # a suit
 
-    def rotation(self, dealt: Dealt) -> list[tuple[str, str | None]]:
+    def rotation(self, dealt: DealtHands) -> list[tuple[str, str | None]]:
         """Return the cards in dealing order: three rounds, each from the dealer's left."""
         positions = (*self.seats, DEALER)
         return [(position, dealt.hands[position][lap]) for lap in range(3) for position in positions]
 
-    def act(self, dealt: Dealt, *, except_seat: str | None = None) -> None:
+    def act(self, dealt: DealtHands, *, except_seat: str | None = None) -> None:
         """Make each position except `except_seat` play or fold, in random order."""
         for seat in self.rng.sample(self.seats, len(self.seats)):
             if seat != except_seat:
@@ -226,14 +226,14 @@ class Simulation:
             self.enter("settled")
 
 
-def plain(table: Simulation, dealt: Dealt) -> None:
+def plain(table: Simulation, dealt: DealtHands) -> None:
     """A deal without any mistake."""
     table.deal_cards(table.rotation(dealt))
     table.act(dealt)
     table.called("deal.called", dealt, grade="sensors", by=None)
 
 
-def unread_card(table: Simulation, dealt: Dealt) -> None:
+def unread_card(table: Simulation, dealt: DealtHands) -> None:
     """The shoe cannot read a card; the dealer enters the card when the hand is shown."""
     position, text, cards = _one_unread(table, dealt)
     table.deal_cards(cards)
@@ -243,7 +243,7 @@ def unread_card(table: Simulation, dealt: Dealt) -> None:
     table.called("deal.called", dealt, grade="person", by="dealer")
 
 
-def unread_seen_early(table: Simulation, dealt: Dealt) -> None:
+def unread_seen_early(table: Simulation, dealt: DealtHands) -> None:
     """The shoe cannot read a card; the dealer enters the card before all players have acted."""
     position, text, cards = _one_unread(table, dealt)
     table.deal_cards(cards)
@@ -252,7 +252,7 @@ def unread_seen_early(table: Simulation, dealt: Dealt) -> None:
     table.called("deal.called", dealt, grade="person", by="dealer")
 
 
-def _one_unread(table: Simulation, dealt: Dealt) -> tuple[str, str | None, list[tuple[str, str | None]]]:
+def _one_unread(table: Simulation, dealt: DealtHands) -> tuple[str, str | None, list[tuple[str, str | None]]]:
     cards = table.rotation(dealt)
     place = table.rng.randrange(len(cards))
     position, text = cards[place]
@@ -260,7 +260,7 @@ def _one_unread(table: Simulation, dealt: Dealt) -> tuple[str, str | None, list[
     return position, text, cards
 
 
-def card_too_many(table: Simulation, dealt: Dealt) -> None:
+def card_too_many(table: Simulation, dealt: DealtHands) -> None:
     """A position receives a fourth card."""
     cards = table.rotation(dealt)
     spare = next(rank + suit for rank in RANKS for suit in "cdhs" if (rank + suit) not in _all_cards(dealt))
@@ -269,7 +269,7 @@ def card_too_many(table: Simulation, dealt: Dealt) -> None:
     table.wait(15)
 
 
-def dealer_short(table: Simulation, dealt: Dealt) -> None:
+def dealer_short(table: Simulation, dealt: DealtHands) -> None:
     """The dealer's third card stays in the shoe; nobody notices it."""
     table.deal_cards(table.rotation(dealt)[:-1])
     table.act(dealt)
@@ -277,7 +277,7 @@ def dealer_short(table: Simulation, dealt: Dealt) -> None:
     table.void("wrong_count")
 
 
-def card_twice(table: Simulation, dealt: Dealt) -> None:
+def card_twice(table: Simulation, dealt: DealtHands) -> None:
     """The shoe contains a card from a different deck, so the same card is dealt twice."""
     cards = table.rotation(dealt)
     place = table.rng.randrange(1, len(cards))
@@ -287,7 +287,7 @@ def card_twice(table: Simulation, dealt: Dealt) -> None:
     table.wait(15)
 
 
-def shoe_opened(table: Simulation, dealt: Dealt) -> None:
+def shoe_opened(table: Simulation, dealt: DealtHands) -> None:
     """The shoe is opened while the cards are out."""
     table.deal_cards(table.rotation(dealt))
     table.wait(1)
@@ -297,7 +297,7 @@ def shoe_opened(table: Simulation, dealt: Dealt) -> None:
     table.post(Switch(t=table.now, dev="shoe", name="shoe_lid", open=False))
 
 
-def misdeal_while_dealing(table: Simulation, dealt: Dealt) -> None:
+def misdeal_while_dealing(table: Simulation, dealt: DealtHands) -> None:
     """The dealer exposes a card while dealing, and calls a misdeal."""
     table.deal_cards(table.rotation(dealt)[: table.rng.randint(1, 3 * len(table.seats))])
     table.enter("misdeal", reason="a card was exposed")
@@ -305,7 +305,7 @@ def misdeal_while_dealing(table: Simulation, dealt: Dealt) -> None:
     table.wait(15)
 
 
-def misdeal_in_hold(table: Simulation, dealt: Dealt) -> None:
+def misdeal_in_hold(table: Simulation, dealt: DealtHands) -> None:
     """The dealer calls a misdeal just as the last position acts."""
     table.deal_cards(table.rotation(dealt))
     table.act(dealt)
@@ -314,7 +314,7 @@ def misdeal_in_hold(table: Simulation, dealt: Dealt) -> None:
     table.wait(10)
 
 
-def misdeal_late(table: Simulation, dealt: Dealt) -> None:
+def misdeal_late(table: Simulation, dealt: DealtHands) -> None:
     """The supervisor calls a misdeal after the deal is called and before the first payout."""
     plain(table, dealt)
     table.enter("misdeal", "supervisor", 4)
@@ -324,7 +324,7 @@ def misdeal_late(table: Simulation, dealt: Dealt) -> None:
     )
 
 
-def shoe_down(table: Simulation, dealt: Dealt) -> None:
+def shoe_down(table: Simulation, dealt: DealtHands) -> None:
     """The shoe's cable comes loose for a moment; the dealer checks all hands and accepts the deal."""
     cards = table.rotation(dealt)
     place = table.rng.randrange(1, len(cards))
@@ -340,7 +340,7 @@ def shoe_down(table: Simulation, dealt: Dealt) -> None:
     table.called("deal.called", dealt, grade="person", by="dealer")
 
 
-def nobody_rules(table: Simulation, dealt: Dealt) -> None:
+def no_ruling(table: Simulation, dealt: DealtHands) -> None:
     """The shoe cannot read a card and nobody enters the card; the supervisor voids the deal."""
     _, _, cards = _one_unread(table, dealt)
     table.deal_cards(cards)
@@ -350,17 +350,17 @@ def nobody_rules(table: Simulation, dealt: Dealt) -> None:
     table.void("disputed", by="supervisor")
 
 
-def fold_corrected(table: Simulation, dealt: Dealt) -> None:
+def fold_corrected(table: Simulation, dealt: DealtHands) -> None:
     """The dealer enters a fold for a position that played, and corrects the fold after the call."""
     seat = table.rng.choice(table.seats)
-    wrong = Dealt(dealt.hands, [s for s in table.seats if s == seat or s in dealt.folds])
-    right = Dealt(dealt.hands, [s for s in wrong.folds if s != seat])
+    wrong = DealtHands(dealt.hands, [s for s in table.seats if s == seat or s in dealt.folds])
+    right = DealtHands(dealt.hands, [s for s in wrong.folds if s != seat])
     plain(table, wrong)
     table.enter("play", after_s=4, seat=seat)
     table.called("deal.corrected", right, ruling="play")
 
 
-def card_corrected(table: Simulation, dealt: Dealt) -> None:
+def card_corrected(table: Simulation, dealt: DealtHands) -> None:
     """The shoe misreads a card; the dealer corrects the card after the call."""
     seat = table.rng.choice(table.seats)
     right = next(rank + suit for rank in RANKS for suit in "hs" if (rank + suit) not in _all_cards(dealt))
@@ -368,13 +368,13 @@ def card_corrected(table: Simulation, dealt: Dealt) -> None:
     plain(table, dealt)
     table.enter("set_card", after_s=4, seat=seat, card=right, what=misread)
     hands = {**dealt.hands, seat: [right, *dealt.hands[seat][1:]]}
-    table.called("deal.corrected", Dealt(hands, dealt.folds), ruling="set_card")
+    table.called("deal.corrected", DealtHands(hands, dealt.folds), ruling="set_card")
 
 
-def play_after_fold(table: Simulation, dealt: Dealt) -> None:
+def play_after_fold(table: Simulation, dealt: DealtHands) -> None:
     """A player who has folded enters play, and the table refuses the input."""
     seat = table.rng.choice(table.seats)
-    right = Dealt(dealt.hands, [s for s in table.seats if s == seat or s in dealt.folds])
+    right = DealtHands(dealt.hands, [s for s in table.seats if s == seat or s in dealt.folds])
     table.deal_cards(table.rotation(right))
     table.enter("fold", "player", seat=seat)
     table.enter("play", "player", seat=seat)
@@ -388,12 +388,12 @@ def play_after_fold(table: Simulation, dealt: Dealt) -> None:
         table.expect("input.refused", **refused)
 
 
-Kind = Callable[[Simulation, Dealt], None]
+Kind = Callable[[Simulation, DealtHands], None]
 KINDS: Mapping[str, Kind] = {
     kind.__name__: kind
     for kind in (
         plain, unread_card, unread_seen_early, card_too_many, dealer_short, card_twice, shoe_opened,
-        misdeal_while_dealing, misdeal_in_hold, misdeal_late, shoe_down, nobody_rules, fold_corrected,
+        misdeal_while_dealing, misdeal_in_hold, misdeal_late, shoe_down, no_ruling, fold_corrected,
         card_corrected, play_after_fold,
     )
 }  # fmt: skip
@@ -427,5 +427,5 @@ def deals(
     return in_order_of_arrival(table.feed), scenes
 
 
-def _all_cards(dealt: Dealt) -> set[str]:
+def _all_cards(dealt: DealtHands) -> set[str]:
     return set(chain.from_iterable(dealt.hands.values()))

@@ -77,22 +77,22 @@ class Path:
         return self.legs[-1].end_us if self.legs else self.release_us
 
     @property
-    def here(self) -> Point:
+    def end_point(self) -> Point:
         """Point where the path currently ends."""
         return self.legs[-1].stop if self.legs else self.release_point
 
     def go(self, to: Point, speed: float, speed_there: float) -> None:
         """Add a leg on which the speed changes uniformly from `speed` to `speed_there`."""
-        distance = math.dist(self.here, to)
+        distance = math.dist(self.end_point, to)
         if distance < 1e-6:
             return
         run_us = max(1, round(2000 * distance / (speed + speed_there)))
         begin = self.end_us
-        self.legs.append(Leg(begin, begin + run_us, self.here, to, speed, speed_there))
+        self.legs.append(Leg(begin, begin + run_us, self.end_point, to, speed, speed_there))
 
     def strike(self, side: Side, speed: float) -> None:
         """Record a strike on a wall at the current end of the path."""
-        along = self.here[1] if side in ("near", "far") else self.here[0]
+        along = self.end_point[1] if side in ("near", "far") else self.end_point[0]
         self.touches.append(Touch(self.end_us, side, along, speed))
 
     def at(self, t_us: float) -> Point:
@@ -102,7 +102,7 @@ class Path:
         for leg in self.legs:
             if t_us < leg.end_us:
                 return leg.at(t_us)
-        return self.here
+        return self.end_point
 
     def struck(self, side: Side) -> bool:
         """Return whether the die struck this wall."""
@@ -255,7 +255,7 @@ class Thrower:
         """Add a flight to a point, with one to three bounces on the felt."""
         bounces = self.rng.randint(1, 3)
         fractions = sorted(self.rng.uniform(0.35, 0.93) for _ in range(bounces))
-        start, speed = path.here, launch
+        start, speed = path.end_point, launch
         for number, fraction in enumerate(fractions, 1):
             landing = (
                 start[0] + fraction * (to[0] - start[0]),
@@ -282,7 +282,7 @@ class Thrower:
         `heading` is in radians, 0 towards the far end. `slow` is the deceleration (m/s2).
         """
         distance = 1000 * speed**2 / (2 * (slow or self.rng.uniform(0.9, 3.2)))
-        start = path.here
+        start = path.end_point
         goal = (start[0] + distance * math.cos(heading), start[1] + distance * math.sin(heading))
         rail = self.half if goal[1] < self.half else self.table.width_mm - self.half
         if self.half <= goal[1] <= self.table.width_mm - self.half:
@@ -295,7 +295,7 @@ class Thrower:
         remaining = 0.35 * (1 - fraction)
         path.go(
             (
-                path.here[0] + remaining * (goal[0] - start[0]),
+                path.end_point[0] + remaining * (goal[0] - start[0]),
                 self.inside(rail - remaining * (goal[1] - start[1])),
             ),
             0.6 * at_rail,
@@ -305,7 +305,7 @@ class Thrower:
     def stop_short(self, path: Path, at: Point, launch: float) -> None:
         """Add a flight, a landing and a roll that ends at a point."""
         fraction = self.rng.uniform(0.4, 0.75)
-        start = path.here
+        start = path.end_point
         landing = (start[0] + fraction * (at[0] - start[0]), start[1] + fraction * (at[1] - start[1]))
         path.go(landing, launch, launch * 0.97)
         path.go(at, launch * self.rng.uniform(0.65, 0.9), 0)
@@ -344,7 +344,7 @@ FRAME_US = 1_000_000 / 90
 IMPACT_ERROR_MM = 25.0
 
 
-class Senses:
+class TableSensors:
     """Sensors of one table.
 
     `rightward` is True if the dice are thrown to the right. `rails_heard` adds sensors on the rails.
@@ -412,7 +412,7 @@ class Senses:
         die = self._name(t, index, script.swap_us)
         if rest.off_table:
             return [DieOffTable(t=t, dev=CAMERA, die=die)]
-        return [rest.reading(t, die, self._noisy(script.final_places.get(index, path.here)))]
+        return [rest.reading(t, die, self._noisy(script.final_places.get(index, path.end_point)))]
 
     def _impacts(self, script: Script) -> list[AnyReading]:
         hits = [

@@ -10,7 +10,7 @@ from controller.model.readings import BallOut, DeviceDown, DeviceUp, ForeignObje
 from drivers.sim.croupier import Accepted, Croupier, House, Spin, SpinTruth
 from drivers.sim.scenes import Feed, Header, Scene, Truth, Verdict, in_order_of_arrival
 from drivers.sim.spins import hop as hopping
-from drivers.sim.wheel_motion import Bearing, Bowl, Law, Push, draw_grain
+from drivers.sim.wheel_motion import Bearing, Bowl, LossLaw, Push, draw_grain
 from drivers.sim.wheel_sensors import WHEEL, Optics
 
 LAUNCHES_AFTER_S = (8.0, 12.0)
@@ -32,7 +32,7 @@ EUROPEAN = Wheel(
 )
 
 
-def some_wheel(rng: Random) -> Wheel:
+def draw_wheel_geometry(rng: Random) -> Wheel:
     """Draw an American or European wheel with two to five beams and sensors at arbitrary angles.
 
     The beams' uneven spacing shows the ball's direction.
@@ -58,7 +58,7 @@ def draw_house(rng: Random, wheel: Wheel) -> House:
     """Draw the track, the ball and the rotor of a wheel in working order."""
     return House(
         wheel=wheel,
-        law=Law(friction=rng.uniform(0.022, 0.05), drag=rng.uniform(0.015, 0.035)),
+        law=LossLaw(friction=rng.uniform(0.022, 0.05), drag=rng.uniform(0.015, 0.035)),
         bowl=Bowl(
             drop_speed=wheel.drop_rev_per_s * (1 + max(-0.03, min(0.03, rng.gauss(0, 0.015)))),
             tilt_deg=rng.uniform(0.0, 0.06),
@@ -77,7 +77,7 @@ def croupier_at(rng: Random, wheel: Wheel, begin_s: float) -> Croupier:
 
 
 @dataclass(frozen=True, slots=True)
-class Played:
+class RuledSpin:
     """A spin, with the result of a person's later ruling."""
 
     spin: Spin
@@ -90,88 +90,88 @@ def _draw_valid(croupier: Croupier, low: float = 6.5) -> Spin:
     return croupier.spin(croupier.rng.uniform(low, 28.0))
 
 
-def valid(croupier: Croupier) -> Played:
+def valid(croupier: Croupier) -> RuledSpin:
     """A spin without any disturbance."""
-    return Played(_draw_valid(croupier))
+    return RuledSpin(_draw_valid(croupier))
 
 
-def glitchy(croupier: Croupier) -> Played:
+def glitchy(croupier: Croupier) -> RuledSpin:
     """Beams occasionally produce double pulses."""
     spin = _draw_valid(croupier)
     spin.faults.doubled = croupier.rng.uniform(0.03, 0.12)
-    return Played(spin)
+    return RuledSpin(spin)
 
 
-def stray_pulse(croupier: Croupier) -> Played:
+def stray_pulse(croupier: Croupier) -> RuledSpin:
     """A beam produces one pulse without a ball."""
     spin = _draw_valid(croupier)
     t_s = croupier.rng.uniform(spin.launch_s + 2, spin.ball.end_s - 0.2)
     spin.faults.strays_s.append((t_s, croupier.rng.randrange(len(croupier.house.wheel.beams_deg))))
     spin.also_accept("ghosts", "review")
-    return Played(spin)
+    return RuledSpin(spin)
 
 
-def missed_pulses(croupier: Croupier) -> Played:
+def missed_pulses(croupier: Croupier) -> RuledSpin:
     """Beams occasionally miss the ball."""
     spin = _draw_valid(croupier, 8)
     spin.faults.missed = croupier.rng.uniform(0.03, 0.1)
-    return Played(spin)
+    return RuledSpin(spin)
 
 
-def dying_beam(croupier: Croupier) -> Played:
+def dying_beam(croupier: Croupier) -> RuledSpin:
     """One beam of three or more fails in the middle of a spin."""
     spin = _draw_valid(croupier, 9)
     beams = len(croupier.house.wheel.beams_deg)
     if beams > 2:
         spin.faults.dead_beams = frozenset((croupier.rng.randrange(beams),))
         spin.faults.dead_from_s = croupier.rng.uniform(spin.launch_s, spin.ball.end_s)
-    return Played(spin)
+    return RuledSpin(spin)
 
 
-def short_spin(croupier: Croupier) -> Played:
+def short_spin(croupier: Croupier) -> RuledSpin:
     """The ball makes only two or three turns."""
-    return Played(croupier.spin(croupier.rng.uniform(1.8, 2.8)))
+    return RuledSpin(croupier.spin(croupier.rng.uniform(1.8, 2.8)))
 
 
-def edge_short(croupier: Croupier) -> Played:
+def edge_short(croupier: Croupier) -> RuledSpin:
     """The ball makes slightly fewer than four turns."""
     return _doubtful(croupier, 3.2, 3.45)
 
 
-def edge_long(croupier: Croupier) -> Played:
+def edge_long(croupier: Croupier) -> RuledSpin:
     """The ball makes slightly more than four turns."""
     return _doubtful(croupier, 4.5, 4.8)
 
 
-def edge(croupier: Croupier) -> Played:
+def edge(croupier: Croupier) -> RuledSpin:
     """The ball makes 3.5 to 4.5 turns."""
     return _doubtful(croupier, 3.5, 4.5)
 
 
-def _doubtful(croupier: Croupier, low: float, high: float) -> Played:
+def _doubtful(croupier: Croupier, low: float, high: float) -> RuledSpin:
     spin = croupier.spin(croupier.rng.uniform(low, high))
     spin.also_accept("turns", "review")
-    return Played(spin)
+    return RuledSpin(spin)
 
 
-def same_direction(croupier: Croupier) -> Played:
+def same_direction(croupier: Croupier) -> RuledSpin:
     """The ball runs in the rotor's direction."""
     spin = croupier.spin(croupier.rng.uniform(6.5, 28.0), same_way=True)
     spin.may.clear()
-    return Played(spin)
+    return RuledSpin(spin)
 
 
-def foreign_object(croupier: Croupier) -> Played:
+def foreign_object(croupier: Croupier) -> RuledSpin:
     """A foreign object falls into the wheel."""
     spin = _draw_valid(croupier)
     t_s = croupier.rng.uniform(spin.launch_s + 0.5, spin.ball.end_s + 1.0)
     where = croupier.rng.choice(("track", "rotor"))
     spin.extra.append(ForeignObject(t=round(1e6 * t_s), dev=WHEEL, where=where))
     spin.reasons.append("foreign_object")
-    return Played(spin)
+    return RuledSpin(spin)
 
 
-def ball_out(croupier: Croupier) -> Played:
+def ball_out(croupier: Croupier) -> RuledSpin:
     """The ball jumps out of the wheel and is detected outside."""
     played = ball_gone(croupier)
     spin = played.spin
@@ -181,18 +181,18 @@ def ball_out(croupier: Croupier) -> Played:
     return played
 
 
-def ball_gone(croupier: Croupier) -> Played:
+def ball_gone(croupier: Croupier) -> RuledSpin:
     """The ball jumps out of the wheel undetected; the pocket reader reports nothing."""
     spin = _draw_valid(croupier)
     spin.play.fall = None
     spin.play.lift_s = spin.ball.end_s
-    croupier.turn_empty(spin)
+    croupier.turn_empty_rotor(spin)
     spin.reasons.append("ball_out")
     spin.also_accept("unseen", "review")
-    return Played(spin)
+    return RuledSpin(spin)
 
 
-def rotor_reversed(croupier: Croupier) -> Played:
+def rotor_reversed(croupier: Croupier) -> RuledSpin:
     """The dealer reverses the rotor while the ball runs."""
     # After this time the slowest rotor has passed the index, and the ball is still running.
     after_s = croupier.rng.uniform(4.5, 6.0)
@@ -201,71 +201,71 @@ def rotor_reversed(croupier: Croupier) -> Played:
         pushes=lambda launch_s: [Push(launch_s + after_s, 1.0, times=-1.0)],
     )
     spin.reasons.append("rotor_reversed")
-    return Played(spin, may_add=("same_direction",))
+    return RuledSpin(spin, may_add=("same_direction",))
 
 
-def hop(croupier: Croupier) -> Played:
+def hop(croupier: Croupier) -> RuledSpin:
     """The ball hops to a different pocket after one or two turns at rest."""
-    return Played(hopping(croupier))
+    return RuledSpin(hopping(croupier))
 
 
-def missed_index(croupier: Croupier) -> Played:
+def missed_index(croupier: Croupier) -> RuledSpin:
     """The index sensor occasionally misses the rotor's mark."""
     spin = _draw_valid(croupier)
     spin.faults.index_missed = 0.12
     spin.also_accept("index", "review")
-    return Played(spin)
+    return RuledSpin(spin)
 
 
-def stray_read(croupier: Croupier) -> Played:
+def stray_read(croupier: Croupier) -> RuledSpin:
     """The pocket reader produces one stray pulse while the ball is at rest."""
     spin = _draw_valid(croupier)
     spin.faults.reader_strays = 1
     spin.also_accept("reads", "review")
-    return Played(spin)
+    return RuledSpin(spin)
 
 
-def drop_unsensed(croupier: Croupier) -> Played:
+def drop_unsensed(croupier: Croupier) -> RuledSpin:
     """The drop sensor misses the ball."""
     spin = _draw_valid(croupier)
     spin.faults.drop_unsensed = True
     spin.also_accept("drop", "review")
-    return Played(spin)
+    return RuledSpin(spin)
 
 
-def dealer_no_spin(croupier: Croupier) -> Played:
+def dealer_no_spin(croupier: Croupier) -> RuledSpin:
     """The dealer calls No Spin while the ball runs."""
     spin = _draw_valid(croupier)
     _add_input(spin, croupier.rng.uniform(spin.launch_s + 1, spin.ball.end_s), "no_spin")
     spin.reasons.append("called")
-    return Played(spin)
+    return RuledSpin(spin)
 
 
-def dealer_no_spin_late(croupier: Croupier) -> Played:
+def dealer_no_spin_late(croupier: Croupier) -> RuledSpin:
     """The dealer corrects a published number to No Spin."""
     spin = _draw_valid(croupier)
     _add_input(spin, spin.play.lift_s + 0.2, "no_spin")
-    return Played(spin, ruled="corrected")
+    return RuledSpin(spin, ruled="corrected")
 
 
-def dealer_sets_number(croupier: Croupier) -> Played:
+def dealer_sets_number(croupier: Croupier) -> RuledSpin:
     """The dealer corrects a published number."""
     spin = _draw_valid(croupier)
     other = croupier.rng.choice(
         [n for n in croupier.house.wheel.pockets_clockwise if n != croupier.number(spin)]
     )
     _add_input(spin, spin.play.lift_s + 0.2, "set_number", other)
-    return Played(spin, ruled="corrected", ruled_number=other)
+    return RuledSpin(spin, ruled="corrected", ruled_number=other)
 
 
-def dealer_early_no_more_bets(croupier: Croupier) -> Played:
+def dealer_early_no_more_bets(croupier: Croupier) -> RuledSpin:
     """The dealer calls No More Bets before the controller does."""
     spin = _draw_valid(croupier, 10)
     _add_input(spin, spin.launch_s + 1.5, "no_more_bets")
-    return Played(spin)
+    return RuledSpin(spin)
 
 
-def wheel_down(croupier: Croupier) -> Played:
+def wheel_down(croupier: Croupier) -> RuledSpin:
     """The wheel's board fails while the ball runs, and recovers before the dealer removes the ball."""
     spin = _draw_valid(croupier)
     fall = spin.play.fall
@@ -280,8 +280,8 @@ def wheel_down(croupier: Croupier) -> Played:
     spin.must = {"review"}
     if croupier.rng.random() < 0.5:
         _add_input(spin, spin.play.lift_s + 0.2, "set_number", croupier.number(spin))
-        return Played(spin, ruled="called", ruled_number=croupier.number(spin))
-    return Played(spin, ruled="unruled")
+        return RuledSpin(spin, ruled="called", ruled_number=croupier.number(spin))
+    return RuledSpin(spin, ruled="unruled")
 
 
 def _add_input(spin: Spin, t_s: float, name: str, number: str | None = None) -> None:
@@ -289,7 +289,7 @@ def _add_input(spin: Spin, t_s: float, name: str, number: str | None = None) -> 
     spin.extra.append(entered)
 
 
-_ALL: tuple[Callable[[Croupier], Played], ...] = (
+_ALL: tuple[Callable[[Croupier], RuledSpin], ...] = (
     valid,
     glitchy,
     stray_pulse,
@@ -314,7 +314,7 @@ _ALL: tuple[Callable[[Croupier], Played], ...] = (
     dealer_early_no_more_bets,
     wheel_down,
 )
-KINDS: Mapping[str, Callable[[Croupier], Played]] = {kind.__name__: kind for kind in _ALL}
+KINDS: Mapping[str, Callable[[Croupier], RuledSpin]] = {kind.__name__: kind for kind in _ALL}
 
 Mix = Mapping[str, float]
 USUAL: Mix = {name: 12.0 if name == "valid" else 1.0 for name in KINDS}
@@ -351,7 +351,7 @@ def _play(kind: str, croupier: Croupier, dead_beams: frozenset[int]) -> tuple[Sc
     return Scene(kind=kind, start_us=start_us, end_us=end_us, truth=_truth(played, truth)), seen
 
 
-def _truth(played: Played, truth: SpinTruth) -> Truth:
+def _truth(played: RuledSpin, truth: SpinTruth) -> Truth:
     verdict: Verdict = "void" if truth.reasons else "valid"
     if truth.accept == ["review"]:
         verdict = "review"
@@ -383,7 +383,7 @@ def simulate(
     failed.
     """
     rng = Random(seed)  # noqa: S311 - a reproducible simulation, not a secret
-    wheel = wheel or some_wheel(rng)
+    wheel = wheel or draw_wheel_geometry(rng)
     scenes: list[Scene] = []
     feed: Feed = []
     croupier = croupier_at(rng, wheel, rng.uniform(0.5, 2.0))

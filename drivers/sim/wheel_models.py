@@ -16,7 +16,7 @@ import msgspec
 
 from controller.model.geometry import STANDARD_POCKETS, Wheel
 from drivers.sim.croupier import House
-from drivers.sim.wheel_motion import STEPS, Bearing, Bowl, Law, Run, Stretch, draw_grain
+from drivers.sim.wheel_motion import STEPS, Bearing, Bowl, LossLaw, Run, Stretch, draw_grain
 from drivers.sim.wheel_sensors import Optics
 
 EVEN = {2: (0, 120), 3: (0, 120, 240), 4: (0, 90, 180, 270), 8: (0, 45, 90, 135, 180, 225, 270, 315)}
@@ -30,7 +30,7 @@ def house(
     beams: int = 4,
     *,
     uneven: bool = False,
-    law: Law | None = None,
+    law: LossLaw | None = None,
     tilt_deg: float | None = None,
     rough: float | None = None,
     stretches: tuple[Stretch, ...] = (),
@@ -58,7 +58,7 @@ def house(
     misalignment = rng.uniform(0.05, 0.35)
     return House(
         wheel=wheel,
-        law=law or Law(friction=rng.uniform(0.02, 0.05), drag=rng.uniform(0.025, 0.04)),
+        law=law or LossLaw(friction=rng.uniform(0.02, 0.05), drag=rng.uniform(0.025, 0.04)),
         bowl=Bowl(
             drop_speed=drop,
             tilt_deg=rng.uniform(0.0, 0.06) if tilt_deg is None else tilt_deg,
@@ -92,9 +92,9 @@ def with_drop(wheel: Wheel, drop_rev_per_s: float) -> Wheel:
     return msgspec.structs.replace(wheel, drop_rev_per_s=round(drop_rev_per_s, 3))
 
 
-def knee(rng: Random) -> Law:
+def knee(rng: Random) -> LossLaw:
     """Draw a real ball's law of motion, with its knee."""
-    return Law(
+    return LossLaw(
         friction=rng.uniform(0.009, 0.016),
         drag=rng.uniform(0.035, 0.05),
         knee=rng.uniform(0.1, 0.24),
@@ -124,12 +124,12 @@ def single_zero(rng: Random) -> House:
 
 def light_ball(rng: Random) -> House:
     """A light ball, which friction slows more than the air does."""
-    return house(rng, law=Law(friction=rng.uniform(0.04, 0.065), drag=rng.uniform(0.025, 0.035)))
+    return house(rng, law=LossLaw(friction=rng.uniform(0.04, 0.065), drag=rng.uniform(0.025, 0.035)))
 
 
 def heavy_ball(rng: Random) -> House:
     """A heavy ball, which runs for a long time."""
-    return house(rng, law=Law(friction=rng.uniform(0.012, 0.02), drag=rng.uniform(0.015, 0.025)))
+    return house(rng, law=LossLaw(friction=rng.uniform(0.012, 0.02), drag=rng.uniform(0.015, 0.025)))
 
 
 def with_knee(rng: Random) -> House:
@@ -176,7 +176,7 @@ def damp(rng: Random) -> House:
 def polished(rng: Random) -> House:
     """A track with stretches on which the ball loses little speed."""
     return house(
-        rng, law=Law(friction=0.05, drag=0.03), stretches=_stretches(rng, rng.randint(1, 2), -0.04, -0.02)
+        rng, law=LossLaw(friction=0.05, drag=0.03), stretches=_stretches(rng, rng.randint(1, 2), -0.04, -0.02)
     )
 
 
@@ -297,7 +297,7 @@ LAP_ERROR = 0.003
 def lap_house(rng: Random, count: int = 4, *, uneven: bool = False) -> House:
     """Draw a wheel whose ball follows a table of lap times and whose rotor turns at 0.14 to 0.28 rev/s."""
     drawn = house(rng, count, uneven=uneven)
-    loss_by_speed = _law(rng)
+    loss_by_speed = _draw_loss_law(rng)
     drop = rng.uniform(0.43, 0.48)
 
     def launch(rng: Random, launch_s: float, turns: float, direction: int) -> Run:
@@ -309,7 +309,7 @@ def lap_house(rng: Random, count: int = 4, *, uneven: bool = False) -> House:
     return House(wheel, optics=drawn.optics, bearing=bearing, rotor_speeds=(0.14, 0.28), launch=launch)
 
 
-def _law(rng: Random) -> list[tuple[float, float]]:
+def _draw_loss_law(rng: Random) -> list[tuple[float, float]]:
     """Draw a ball's loss of speed (rev/s2) by speed (rev/s)."""
     hardness = rng.random()
     low = [

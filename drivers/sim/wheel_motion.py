@@ -28,7 +28,7 @@ _MAX_SPEED = 5.0
 
 
 @dataclass(frozen=True)
-class Law:
+class LossLaw:
     """A ball's loss of speed: `friction` (rev/s2) + `drag` (1/rev) x speed squared, plus a real ball's knee.
 
     Near `knee_at` (rev/s) a real ball changes from sliding along the rim to rolling. There the ball loses up
@@ -152,7 +152,7 @@ class Run:
         return Run(self.launch_s, self.start, self.direction, kept, min(turns, self.turns), dropped=False)
 
 
-def run(law: Law, bowl: Bowl, *, launch_s: float, start: float, direction: int, speed: float) -> Run:
+def run(law: LossLaw, bowl: Bowl, *, launch_s: float, start: float, direction: int, speed: float) -> Run:
     """Return the run of a ball that is launched at this speed and drops."""
     losses, profile = law.table, bowl.profile
     clock, t, square = [launch_s], launch_s, speed * speed
@@ -170,7 +170,7 @@ def run(law: Law, bowl: Bowl, *, launch_s: float, start: float, direction: int, 
         speed, angle, gone = after, (angle + direction) % STEPS, gone + 1
 
 
-def launch_speed(law: Law, bowl: Bowl, turns: float) -> float:
+def launch_speed(law: LossLaw, bowl: Bowl, turns: float) -> float:
     """Return the launch speed for this many turns; the speed is exact for a level, clean track."""
     square = bowl.drop_speed**2
     for _ in range(round(turns * STEPS)):

@@ -72,7 +72,7 @@ class Play:
 
 
 @dataclass(frozen=True, slots=True)
-class Sensed:
+class SensedSpin:
     """The sensors' readings, with the pulses that the ball caused."""
 
     readings: list[AnyReading]
@@ -80,7 +80,7 @@ class Sensed:
     """Time and beam of each reported pulse that the ball caused."""
 
 
-def sense(rng: Random, wheel: Wheel, optics: Optics, play: Play, faults: Faults) -> Sensed:
+def sense(rng: Random, wheel: Wheel, optics: Optics, play: Play, faults: Faults) -> SensedSpin:
     """Return the readings of a wheel's sensors for one spin, in order of time."""
     pulses = [
         (t_s, beam) for t_s, beam in _pulses(rng, wheel, optics, play, faults) if not _hidden(faults, t_s)
@@ -100,7 +100,7 @@ def sense(rng: Random, wheel: Wheel, optics: Optics, play: Play, faults: Faults)
         ]
     silent = [(_us(since), _us(until)) for since, until in faults.silent]
     readings = [r for r in readings if not any(since <= r.t < until for since, until in silent)]
-    return Sensed(sorted(readings, key=lambda reading: reading.t), sorted(pulses))
+    return SensedSpin(sorted(readings, key=lambda reading: reading.t), sorted(pulses))
 
 
 def _pulses(

@@ -116,7 +116,7 @@ class Trail:
 def assign_spots(trails: Sequence[Trail], spots: Sequence[Spot], t_us: int, die_px: float) -> dict[int, Spot]:
     """Assign spots to trails with minimal total distance; two trails may share a spot if necessary."""
     costs: dict[tuple[int, int], float] = {}
-    scraps = _scraps(trails, spots)
+    scraps = _small_remnants(trails, spots)
     for trail in trails:
         predicted = trail.predicted_at(t_us)
         for index, spot in enumerate(spots):
@@ -165,7 +165,7 @@ def _not_joined(spot: Spot, trails: Sequence[Trail]) -> Trail | None:
     return left[0] if len(left) == 1 and spot.area < JOINED_FACTOR * before else None
 
 
-def _scraps(trails: Sequence[Trail], spots: Sequence[Spot]) -> list[int]:
+def _small_remnants(trails: Sequence[Trail], spots: Sequence[Spot]) -> list[int]:
     """Return the indices of small spots next to a spot that contains both dice."""
     before = {id(trail.spot): trail.spot.area for trail in trails if trail.spot is not None}
     both = sum(before.values())

@@ -55,7 +55,7 @@ class View:
 
     def __init__(self, empty: Array, bumped_px: float) -> None:
         """Store the calibrated view and the minimum shift, in pixels of a frame, that counts as a bump."""
-        self._empty = _small(empty)
+        self._empty = _thumbnail(empty)
         self._bumped = max(0.75, bumped_px * SIZE)
         self._window = cv2.createHanningWindow((self._empty.shape[1], self._empty.shape[0]), cv2.CV_32F)
         self._structure = float(self._empty.std())
@@ -70,7 +70,7 @@ class View:
 
     def look(self, t_us: int, picture: Array) -> Verdict:
         """Check a frame and return the verdict."""
-        found = self._find_fault(_small(picture))
+        found = self._find_fault(_thumbnail(picture))
         if found is None:
             self._suspect = None
             if self._active is not None:
@@ -130,7 +130,7 @@ class View:
         return None
 
 
-def _small(picture: Array) -> Array:
+def _thumbnail(picture: Array) -> Array:
     grey = cv2.cvtColor(picture, cv2.COLOR_BGR2GRAY)
     return cv2.resize(grey, None, fx=SIZE, fy=SIZE, interpolation=cv2.INTER_AREA)
 

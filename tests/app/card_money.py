@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from drivers.sim import three_card
 from drivers.sim.scenes import Feed, in_order_of_arrival
-from drivers.sim.three_card import DEALER, Dealt
+from drivers.sim.three_card import DEALER, DealtHands
 from tests.app.money import Evening, Wager
 
 ANTE, PAIR_PLUS, SIDE = 200, 100, 100
@@ -106,7 +106,7 @@ def feed() -> Feed:
         cards = {seat: hand.cards.split() for seat, hand in deal.hands.items()}
         folds = [seat for seat, hand in deal.hands.items() if hand.folds]
         table.deals += 1
-        three_card.KINDS[deal.kind](table, Dealt({**cards, DEALER: deal.dealer.split()}, folds))
+        three_card.KINDS[deal.kind](table, DealtHands({**cards, DEALER: deal.dealer.split()}, folds))
         table.wait(3)
         if deal.kind == "plain":
             table.enter("settled")

@@ -20,7 +20,7 @@ from controller.model.tables import TableSettings
 from controller.settings.places import config_file
 from controller.settings.tables import load_table
 from controller.settings.yaml_text import parse_document
-from drivers.sim.scenes import Began, Played, Story
+from drivers.sim.scenes import FaultBegan, PlayedAttempt, Story
 from drivers.sim.setting import Mix, types_for, virtual_table
 from drivers.sim.stage import FAULT_PIPE, Stage
 from tests.app.house import House, live_of
@@ -138,14 +138,14 @@ class Evening:
         return self.virtual.is_faultless and not missing
 
     @property
-    def faults(self) -> list[Began]:
+    def faults(self) -> list[FaultBegan]:
         """Return the faults that have occurred."""
-        return [story for story in list(self.stories) if isinstance(story, Began)]
+        return [story for story in list(self.stories) if isinstance(story, FaultBegan)]
 
     @property
-    def played(self) -> list[Played]:
+    def played(self) -> list[PlayedAttempt]:
         """Return the attempts played, with their ground truth."""
-        return [story for story in list(self.stories) if isinstance(story, Played)]
+        return [story for story in list(self.stories) if isinstance(story, PlayedAttempt)]
 
     def effects(self) -> Iterator[Effect]:
         """Yield the effects in the journal: outcomes, their evidence, and late readings."""

@@ -28,7 +28,7 @@ def test_a_clock_stepped_by_hours_locks_the_table_until_a_person_has_looked(hous
     daemon = one.open()
     unlocked(daemon)
     one.wall.us -= 5 * HOUR_US
-    daemon.run_duties()
+    daemon.run_periodic_tasks()
     drain(daemon)
     daemon.clock.reach(daemon.clock.now_us() + 1_000_000)
     drain(daemon)
@@ -47,13 +47,13 @@ def test_a_clock_stepped_again_is_reported_with_its_last_step_and_the_number_of_
     daemon = one.open()
     for hours in (8, 4, -4):
         one.wall.us += hours * HOUR_US
-        daemon.run_duties()
+        daemon.run_periodic_tasks()
     [fault] = [fault for fault in daemon.faults.present if fault.code == "clock_stepped"]
     assert fault.found.startswith("set by -14,400 s to ")
     assert fault.found.endswith(", the last of 3 steps")
     daemon.approve_clock()
     one.wall.us += 2 * HOUR_US
-    daemon.run_duties()
+    daemon.run_periodic_tasks()
     [fault] = [fault for fault in daemon.faults.present if fault.code == "clock_stepped"]
     assert "steps" not in fault.found
 
@@ -70,7 +70,7 @@ def test_a_start_with_a_clock_before_the_journals_last_row_locks_until_the_clock
     assert "clock_behind" in [fault.code for fault in daemon.faults.locking]
     one.wall.us = NIGHT_US + HOUR_US
     one.wall.synced = True
-    daemon.run_duties()
+    daemon.run_periodic_tasks()
     assert "clock_behind" not in [fault.code for fault in daemon.faults.present]
 
 

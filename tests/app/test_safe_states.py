@@ -80,7 +80,7 @@ def test_a_person_may_accept_an_older_journal_and_no_number_is_used_twice(
     daemon = one.open()
     assert codes(one) == ["journal_restored"]
     daemon.accept_journal("root", "ann", "the newer card is lost")
-    daemon.run_duties()
+    daemon.run_periodic_tasks()
     assert codes(one) == []
     unlocked(daemon)
     daemon.close()
@@ -233,7 +233,7 @@ def test_a_table_unlocked_at_the_console_during_a_fault_is_locked_again(
     daemon = one.open()
     unlocked(daemon)
     one.wall.us += 10 * 3_600_000_000
-    daemon.run_duties()
+    daemon.run_periodic_tasks()
     play(daemon, [says(10 * SECOND_US, "inspected", what="nothing")])
     play(daemon, [says(20 * SECOND_US, "unlock")])
     play(daemon, [Input(t=30 * SECOND_US, dev="console", name="inspected", by="dealer")])

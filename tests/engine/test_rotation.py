@@ -64,7 +64,7 @@ def in_pieces(setup: Setup, readings: list[Reading], at_us: int) -> list[Outcome
     before = Session(setup)
     reported = fed(before, (r for r in readings if came_us(r) < at_us))
     reported += before.advance(at_us)
-    state = msgspec.structs.replace(before.state(), standing=before.standing())
+    state = msgspec.structs.replace(before.state(), standing=before.carried_readings())
     state = msgspec.json.decode(msgspec.json.encode(state), type=State)
     after = Session(
         Setup(
@@ -212,4 +212,4 @@ def test_the_journaled_state_does_not_change_with_every_status_of_a_wheel() -> N
     before = session.state()
     fed(session, heard([frame(1, 12, " 7")], begins_us=START_US + 60 * SECOND_US))
     assert session.state() == before
-    assert session.standing().wheel is not None
+    assert session.carried_readings().wheel is not None

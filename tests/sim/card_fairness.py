@@ -24,8 +24,8 @@ from controller.model.outcomes import (
 )
 from controller.replay.run import as_json, compare
 from drivers.sim import high_roller
-from drivers.sim.scenes import Played, Scene, Truth
-from drivers.sim.three_card import Dealt, results
+from drivers.sim.scenes import PlayedAttempt, Scene, Truth
+from drivers.sim.three_card import DealtHands, results
 
 TOLD = frozenset(
     {
@@ -39,9 +39,9 @@ _NOT_OF = {"high_roller": frozenset({"bets.closed", "input.refused"}), "three_ca
 _SEATS = frozenset({"button", "player", "players", "next_player"})
 
 
-def throws_of(played: Iterable[Played]) -> list[Played]:
+def throws_of(played: Iterable[PlayedAttempt]) -> list[PlayedAttempt]:
     """Return the rolls and the inputs between them as separate attempts, without deals."""
-    found: list[Played] = []
+    found: list[PlayedAttempt] = []
     for game in played:
         throws = game.scene.throws
         before = game.scene
@@ -53,14 +53,14 @@ def throws_of(played: Iterable[Played]) -> list[Played]:
         for number, throw in enumerate(throws):
             ends_us = throws[number + 1].start_us if number + 1 < len(throws) else game.ends_us
             found.append(
-                Played(
+                PlayedAttempt(
                     t=game.t, attempt=number + 1, scene=throw, ends_us=ends_us, disturbed_by=game.disturbed_by
                 )
             )
     return found
 
 
-def undue(played: Sequence[Played], effects: Sequence[Effect], game: str) -> list[str]:
+def undue(played: Sequence[PlayedAttempt], effects: Sequence[Effect], game: str) -> list[str]:
     """Return the wrong outcomes of scenes that no fault can have affected."""
     published = [e for e in effects if isinstance(e, Outcome) and e.type in TOLD - _NOT_OF[game]]
     late_us = [effect.reading.t for effect in effects if isinstance(effect, LateReading)]
@@ -99,7 +99,7 @@ def _pot_known(published: Sequence[dict[str, Any]]) -> bool:
     return all("bonus_paid" in each["data"] for each in published if each["type"] == "game.won")
 
 
-def false_deals(played: Sequence[Played], effects: Iterable[Effect]) -> list[str]:
+def false_deals(played: Sequence[PlayedAttempt], effects: Iterable[Effect]) -> list[str]:
     """Return called hands that were not dealt, and results that do not follow from the hands."""
     found: list[str] = []
     for effect in effects:
@@ -112,14 +112,14 @@ def false_deals(played: Sequence[Played], effects: Iterable[Effect]) -> list[str
         then = [story for story in played if story.scene.start_us <= effect.t < story.ends_us]
         if then and not any(_were_dealt(hands, story) for story in then):
             found.append(f"{[_name(s) for s in then]}: {effect.type} {hands} was not dealt")
-        due = results(Dealt(hands, list(data.folds)))
+        due = results(DealtHands(hands, list(data.folds)))
         answer = [{"seat": each.seat, "result": each.result} for each in data.results]
         if answer != due:
             found.append(f"{effect.type} at {effect.t}: published {answer}, due {due}")
     return found
 
 
-def _were_dealt(hands: dict[str, list[str]], story: Played) -> bool:
+def _were_dealt(hands: dict[str, list[str]], story: PlayedAttempt) -> bool:
     """Return whether the scene dealt these hands, or a person entered them."""
     if story.scene.kind == "card_too_many" and any("dead_sensor" in by for by in story.disturbed_by):
         # One missed card and one extra card leave the count unchanged. A shoe without positions can't detect
@@ -224,7 +224,7 @@ def false_games(effects: Iterable[Effect]) -> list[str]:
     ]
 
 
-def false_cards(played: Sequence[Played], effects: Iterable[Effect]) -> list[str]:
+def false_cards(played: Sequence[PlayedAttempt], effects: Iterable[Effect]) -> list[str]:
     """Return published cards that did not leave the shoe."""
     found: list[str] = []
     for effect in effects:
@@ -236,6 +236,6 @@ def false_cards(played: Sequence[Played], effects: Iterable[Effect]) -> list[str
     return found
 
 
-def _name(story: Played) -> str:
+def _name(story: PlayedAttempt) -> str:
     by = f" under {', '.join(story.disturbed_by)}" if story.disturbed_by else ""
     return f"#{story.attempt} {story.scene.kind}{by}"

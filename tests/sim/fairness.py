@@ -29,7 +29,7 @@ from controller.model.readings import (
     DieReleased,
     WheelStatus,
 )
-from drivers.sim.scenes import Began, Played, Truth, disagreements
+from drivers.sim.scenes import FaultBegan, PlayedAttempt, Truth, disagreements
 from tests.sim.card_fairness import false_cards, false_deals, false_games, throws_of, undue
 
 _BEGINNINGS = (DieReleased, DieAt, BallBeam, WheelStatus)
@@ -46,7 +46,7 @@ _ONCE_A_GAME_US = 120_000_000
 """Maximum age, in microseconds, of the report of a wheel's fault, which the wheel sends once per game."""
 
 
-def unfair(played: Sequence[Played], effects: Iterable[Effect]) -> list[str]:
+def unfair(played: Sequence[PlayedAttempt], effects: Iterable[Effect]) -> list[str]:
     """Return every wrong outcome, and every missing or needless outcome of an undisturbed attempt."""
     published = list(effects)
     if any(story.scene.truth.told for story in played):
@@ -72,7 +72,7 @@ def unfair(played: Sequence[Played], effects: Iterable[Effect]) -> list[str]:
     return found + _false(played, attempts)
 
 
-def _unfair_cards(played: Sequence[Played], published: list[Effect]) -> list[str]:
+def _unfair_cards(played: Sequence[PlayedAttempt], published: list[Effect]) -> list[str]:
     rolls = throws_of(played)
     if not any(story.scene.throws for story in played):
         return undue(played, published, "three_card") + false_deals(played, published)
@@ -80,7 +80,7 @@ def _unfair_cards(played: Sequence[Played], published: list[Effect]) -> list[str
     return undue(played, published, "high_roller") + false
 
 
-def _false(played: Sequence[Played], attempts: Iterable["Attempt"]) -> list[str]:
+def _false(played: Sequence[PlayedAttempt], attempts: Iterable["Attempt"]) -> list[str]:
     found: list[str] = []
     for attempt in attempts:
         stories = [
@@ -118,7 +118,7 @@ def _attempts_of(published: Sequence[Effect]) -> list[Attempt]:
     return list(attempts.values())
 
 
-def unnamed(faults: Iterable[Began], readings: Sequence[AnyReading]) -> list[str]:
+def unnamed(faults: Iterable[FaultBegan], readings: Sequence[AnyReading]) -> list[str]:
     """Return the faults that no reading reported with one of the expected codes.
 
     A fault of a device that was already down is left out, because the device may have reported another code.
@@ -132,12 +132,12 @@ def unnamed(faults: Iterable[Began], readings: Sequence[AnyReading]) -> list[str
     ]
 
 
-def _is_down(fault: Began, health: Sequence[AnyReading]) -> bool:
+def _is_down(fault: FaultBegan, health: Sequence[AnyReading]) -> bool:
     before = [r for r in health if r.dev == fault.device and r.t < fault.t and not isinstance(r, DeviceFault)]
     return bool(before) and isinstance(before[-1], DeviceDown)
 
 
-def _names(reading: AnyReading, fault: Began) -> bool:
+def _names(reading: AnyReading, fault: FaultBegan) -> bool:
     assert isinstance(reading, DeviceDown | DeviceFault | DeviceUp)
     before_us = _ONCE_A_GAME_US if fault.fault.startswith("wheel_") else _BEFORE_US
     return (
@@ -147,7 +147,9 @@ def _names(reading: AnyReading, fault: Began) -> bool:
     )
 
 
-def _false_outcomes(attempt: Attempt, stories: Sequence[Played], played: Sequence[Played]) -> Iterator[str]:
+def _false_outcomes(
+    attempt: Attempt, stories: Sequence[PlayedAttempt], played: Sequence[PlayedAttempt]
+) -> Iterator[str]:
     """Yield the outcomes that none of the scenes explains."""
     names = "; ".join(map(_name, stories))
     calls = [word for word in attempt.words if isinstance(word.data, RollCalled | SpinCalled)]
@@ -160,7 +162,7 @@ def _false_outcomes(attempt: Attempt, stories: Sequence[Played], played: Sequenc
             yield f"{names}: {word.type} {_reported(word.data)} is false"
 
 
-def _is_true(data: Data, story: Played) -> bool:
+def _is_true(data: Data, story: PlayedAttempt) -> bool:
     truth = story.scene.truth
     stuck = any(fault.startswith("stuck_button") for fault in story.disturbed_by)
     by_person = stuck or "called" in truth.reasons or truth.ruled in ("void", "corrected", "stands")
@@ -203,6 +205,6 @@ def _value(data: _Valued) -> tuple[int, int] | str | None:
     return data.dice if isinstance(data, RollCalled | RollCorrected) else data.number
 
 
-def _name(story: Played) -> str:
+def _name(story: PlayedAttempt) -> str:
     by = f" under {', '.join(story.disturbed_by)}" if story.disturbed_by else ""
     return f"#{story.attempt} {story.scene.kind}{by}"

@@ -20,7 +20,7 @@ from drivers.link.link import Event as PostedEvent
 from drivers.link.ports import port_at
 from drivers.link.station import Station
 from drivers.sim.faults import DeviceKind
-from drivers.sim.scenes import Played, Story
+from drivers.sim.scenes import PlayedAttempt, Story
 from drivers.sim.setting import Mix, types_for, virtual_table
 from drivers.sim.stage import Clock, PacedClock, Stage
 from tests.sim.virtual_house import CONFIG, build_setup, device_of
@@ -189,8 +189,8 @@ class LiveTable:
         assert not any(thread.is_alive() for thread in self._threads)
 
     @property
-    def played(self) -> list[Played]:
-        return [story for story in self.stories if isinstance(story, Played)]
+    def played(self) -> list[PlayedAttempt]:
+        return [story for story in self.stories if isinstance(story, PlayedAttempt)]
 
     def health(self, dev: str) -> list[str]:
         reported = [r for r in list(self.readings) if isinstance(r, DeviceUp | DeviceDown | DeviceFault)]

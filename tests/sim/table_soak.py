@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 
 from drivers.sim.faults import Schedule
-from drivers.sim.scenes import Began
+from drivers.sim.scenes import FaultBegan
 from tests.sim.fairness import unfair, unnamed
 from tests.sim.live_table import LiveTable
 
@@ -59,7 +59,7 @@ def play(table: str, seed: int, seconds: float, speed: float, every_s: float) ->
                     wrong.append(f"{table}: hung at {(stands_us - began_us) / 1e6:.0f} s")
         finally:
             live.stop()
-    faults = [story for story in live.stories if isinstance(story, Began)]
+    faults = [story for story in live.stories if isinstance(story, FaultBegan)]
     wrong += [f"{table}: {each}" for each in unfair(live.played, live.effects)]
     wrong += [f"{table}: not reported: {each}" for each in unnamed(faults, live.readings)]
     if not live.all_up():

@@ -6,16 +6,16 @@ from random import Random
 import pytest
 
 from drivers.sim.wheel_models import knee, lap_house
-from drivers.sim.wheel_motion import Bearing, Bowl, Law, Push, Rotor, Run, Stretch, launch_speed, run
+from drivers.sim.wheel_motion import Bearing, Bowl, LossLaw, Push, Rotor, Run, Stretch, launch_speed, run
 
 SEEDS = range(8)
 LEVEL = Bowl(drop_speed=0.5)
 
 
 def launched(
-    turns: float, law: Law | None = None, bowl: Bowl = LEVEL, direction: int = 1, start: float = 0.1
+    turns: float, law: LossLaw | None = None, bowl: Bowl = LEVEL, direction: int = 1, start: float = 0.1
 ) -> Run:
-    law = law or Law()
+    law = law or LossLaw()
     return run(
         law, bowl, launch_s=3.0, start=start, direction=direction, speed=launch_speed(law, bowl, turns)
     )
@@ -36,9 +36,9 @@ def test_on_a_level_track_a_ball_makes_the_turns_of_its_launch_and_leaves_at_the
 
 
 def test_a_ball_without_air_resistance_or_change_of_friction_loses_speed_evenly() -> None:
-    ball = launched(10.0, Law(friction=0.05, drag=0.0))
+    ball = launched(10.0, LossLaw(friction=0.05, drag=0.0))
     took_s = ball.end_s - ball.launch_s
-    assert took_s == pytest.approx((launch_speed(Law(0.05, 0.0), LEVEL, 10.0) - 0.5) / 0.05, rel=0.02)
+    assert took_s == pytest.approx((launch_speed(LossLaw(0.05, 0.0), LEVEL, 10.0) - 0.5) / 0.05, rel=0.02)
 
 
 @pytest.mark.parametrize("seed", SEEDS)

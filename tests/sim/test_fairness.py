@@ -5,7 +5,7 @@ import pytest
 from controller.model.outcomes import Data, Outcome, RollNoRoll, RollReview
 from controller.model.readings import AnyReading, DeviceDown, DeviceUp
 from controller.model.verdicts import Reason
-from drivers.sim.scenes import Began, Played, Scene, Truth
+from drivers.sim.scenes import FaultBegan, PlayedAttempt, Scene, Truth
 from tests.sim.fairness import unfair, unnamed
 from tests.sim.test_referee import called
 
@@ -13,9 +13,9 @@ VALID = Truth(verdict="valid", allowed=("valid",), dice=(3, 4))
 SHORT = Truth(verdict="void", allowed=("void",), reasons=("no_wall_hit",))
 
 
-def played(truth: Truth, *by: str) -> Played:
+def played(truth: Truth, *by: str) -> PlayedAttempt:
     scene = Scene(kind="a throw", start_us=1_000_000, end_us=3_000_000, truth=truth)
-    return Played(t=4_000_000, attempt=1, scene=scene, ends_us=4_000_000, disturbed_by=by)
+    return PlayedAttempt(t=4_000_000, attempt=1, scene=scene, ends_us=4_000_000, disturbed_by=by)
 
 
 def outcome(data: Data, kind: str, t: int = 2_000_000) -> Outcome:
@@ -76,5 +76,5 @@ def test_an_unfair_outcome_is_found_and_a_fair_one_is_not(
 def test_a_fault_must_be_named_unless_its_device_is_down_already(
     readings: list[AnyReading], named: bool
 ) -> None:
-    began = Began(t=1_000_000, fault="silence", device="cam", seconds=3, codes=("silent",), sees="")
+    began = FaultBegan(t=1_000_000, fault="silence", device="cam", seconds=3, codes=("silent",), sees="")
     assert (unnamed([began], readings) == []) is named

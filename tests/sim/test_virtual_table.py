@@ -29,7 +29,7 @@ from drivers.sim.faults import (
     devices_able,
     parse_request,
 )
-from drivers.sim.scenes import Began, Over, Played, disagreements
+from drivers.sim.scenes import FaultBegan, FaultOver, PlayedAttempt, disagreements
 from drivers.sim.table import throws_play
 from tests.sim.fairness import unfair, unnamed
 from tests.sim.virtual_house import House
@@ -74,7 +74,7 @@ def test_ten_minutes_of_faults_at_a_card_game_cause_no_false_outcome(table: str,
     house = House(table, seed=seed)
     Schedule(house.table, seed, every_s=25, without=ONLY_BEHIND_PORTS).start(house.now_us + 12_000_000)
     house.after(600)
-    faults = [s for s in house.stories if isinstance(s, Began) and s.t < house.now_us - 70_000_000]
+    faults = [s for s in house.stories if isinstance(s, FaultBegan) and s.t < house.now_us - 70_000_000]
     assert len(faults) >= 10
     assert {"clearing_up"} < {story.scene.kind for story in house.played}
     assert unfair(house.played, house.effects) == []
@@ -160,7 +160,7 @@ def test_a_fault_is_reported_with_its_stated_code_and_clears(
     house.after(began.seconds + 16)
     assert unnamed([began], house.readings) == []
     assert all(map(house.is_up, house.devices))
-    over = [story for story in house.stories if isinstance(story, Over)]
+    over = [story for story in house.stories if isinstance(story, FaultOver)]
     assert [(story.fault, story.device) for story in over] == [(fault, device)]
     assert unfair(house.played, house.effects) == []
 
@@ -292,7 +292,7 @@ def test_two_minutes_of_faults_cause_no_false_outcome(table: str, seed: int) -> 
     house = House(table, seed=seed, types=TABLES[table])
     Schedule(house.table, seed, every_s=8, without=ONLY_BEHIND_PORTS).start(house.now_us + 12_000_000)
     house.after(120)
-    faults = [s for s in house.stories if isinstance(s, Began) and s.t < house.now_us - 70_000_000]
+    faults = [s for s in house.stories if isinstance(s, FaultBegan) and s.t < house.now_us - 70_000_000]
     assert len(faults) >= 3
     assert unfair(house.played, house.effects) == []
     assert unnamed(faults, house.readings) == []
@@ -303,6 +303,6 @@ def test_only_attempts_that_a_fault_may_have_hidden_are_marked_so() -> None:
     house.after(20)
     house.fault("unplug", "console")
     house.play()
-    played = [story for story in house.stories if isinstance(story, Played)]
+    played = [story for story in house.stories if isinstance(story, PlayedAttempt)]
     assert {story.disturbed_by for story in played} == {(), ("unplug console",)}
     assert played[-1].disturbed_by == ()

@@ -15,7 +15,7 @@ import pytest
 pytest.importorskip("serial", reason="pyserial comes with the extra `hardware`")
 
 from drivers.sim.faults import FAULTS, Schedule
-from drivers.sim.scenes import Began
+from drivers.sim.scenes import FaultBegan
 from drivers.sim.stage import FAULT_PIPE, FollowedClock, PacedClock, Pty
 from tests.sim.fairness import unfair, unnamed
 from tests.sim.live_table import LiveTable
@@ -59,7 +59,7 @@ def test_a_minute_with_faults_causes_no_false_outcome(table: str, tmp_path: Path
         wait(lambda: live.clock.now_us() > began_us + 60_000_000)
     finally:
         live.stop()
-    faults = [s for s in live.stories if isinstance(s, Began) and s.t < began_us + 30_000_000]
+    faults = [s for s in live.stories if isinstance(s, FaultBegan) and s.t < began_us + 30_000_000]
     assert len(faults) >= 2
     assert unnamed(faults, live.readings) == []
     assert unfair(live.played, live.effects) == []
@@ -70,8 +70,8 @@ def test_a_minute_with_faults_causes_no_false_outcome(table: str, tmp_path: Path
 def test_a_fault_of_a_port_is_named_and_clears(live: LiveTable, tmp_path: Path, fault: str) -> None:
     before = len(live.readings)
     request(tmp_path, fault=fault, device="cam")
-    wait(lambda: any(isinstance(story, Began) for story in list(live.stories)))
-    began = next(story for story in live.stories if isinstance(story, Began))
+    wait(lambda: any(isinstance(story, FaultBegan) for story in list(live.stories)))
+    began = next(story for story in live.stories if isinstance(story, FaultBegan))
     assert began.codes == FAULTS[fault].codes["node"]
     wait(lambda: any(code in began.codes for code in live.health("cam")))
     if fault == "other_name":

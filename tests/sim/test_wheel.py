@@ -46,7 +46,7 @@ def test_every_kind_occurs_and_its_readings_arrive_as_real_ones_do(kind: str) ->
 @pytest.mark.parametrize("kind", ["valid", "hop", "glitchy", "dealer_early_no_more_bets"])
 @pytest.mark.parametrize("seed", range(12))
 def test_the_pocket_formula_gives_the_intended_pocket(kind: str, seed: int) -> None:
-    on = wheel.some_wheel(Random(seed))
+    on = wheel.draw_wheel_geometry(Random(seed))
     scene, readings = play(kind, seed, on)
     reads = [r.t for r in readings if isinstance(r, PocketBall)]
     assert {pocket_at(on, readings, t) for t in reads[-3:]} == {scene.truth.number}
@@ -105,7 +105,7 @@ def test_spins_near_four_turns_may_be_reviewed_but_are_never_called_wrong() -> N
 
 def test_random_wheels_can_always_determine_the_balls_direction() -> None:
     for seed in range(200):
-        beams = sorted(wheel.some_wheel(Random(seed)).beams_deg)
+        beams = sorted(wheel.draw_wheel_geometry(Random(seed)).beams_deg)
         gaps = [(b - a) % 360 for a, b in zip(beams, [*beams[1:], beams[0]], strict=True)]
         assert 2 <= len(beams) <= 5
         assert len(beams) > 2 or max(gaps) - min(gaps) >= 90

@@ -20,7 +20,7 @@ from drivers.link.station import Hub
 from drivers.registry import device_type
 from drivers.sim.boards import SHOE_SETTINGS
 from drivers.sim.faults import DeviceKind, FaultRequest, carry_out
-from drivers.sim.scenes import Began, Played, Story
+from drivers.sim.scenes import FaultBegan, PlayedAttempt, Story
 from drivers.sim.setting import Mix, types_for, virtual_table
 from drivers.sim.ss2_wheel import APPROVED, MODE
 from drivers.sim.table import Play, VirtualTable
@@ -154,8 +154,8 @@ class House:
         return [effect for effect in self.effects if isinstance(effect, Outcome)]
 
     @property
-    def played(self) -> list[Played]:
-        return [story for story in self.stories if isinstance(story, Played)]
+    def played(self) -> list[PlayedAttempt]:
+        return [story for story in self.stories if isinstance(story, PlayedAttempt)]
 
     def codes(self, dev: str, since_us: int = 0) -> list[str]:
         """Return a device's reported health codes, including `up`."""
@@ -167,7 +167,7 @@ class House:
         health = [r for r in self.readings if isinstance(r, DeviceUp | DeviceDown) and r.dev == dev]
         return bool(health) and isinstance(health[-1], DeviceUp)
 
-    def fault(self, fault: str, device: str = "", **more: Any) -> Began:
+    def fault(self, fault: str, device: str = "", **more: Any) -> FaultBegan:
         return carry_out(self.table, FaultRequest(fault=fault, device=device, **more), self.now_us)
 
     # --- cables ---

@@ -14,7 +14,7 @@ from controller.model.readings import AnyReading, BallBeam, PocketBall, RotorInd
 from controller.replay.log import open_log
 from controller.technician.calibration import CalibratedValues, UnfitError
 from controller.technician.wheel_calibration import angle_difference_deg, calibrate_wheel
-from drivers.sim.wheel import EUROPEAN, croupier_at, some_wheel
+from drivers.sim.wheel import EUROPEAN, croupier_at, draw_wheel_geometry
 
 LOGS = Path(__file__).parents[1] / "logs"
 ANGLE_DEG = 1.0
@@ -56,7 +56,7 @@ def guessed(wheel: Wheel) -> Wheel:
 @settings(max_examples=15, deadline=None, derandomize=True)
 def test_beams_index_and_drop_of_any_wheel_are_found(seed: int) -> None:
     rng = Random(seed)
-    wheel = some_wheel(rng)
+    wheel = draw_wheel_geometry(rng)
     number = rng.choice(wheel.pockets_clockwise)
     found = calibrate_wheel(
         spins(wheel, rng), guessed(wheel), resting=resting(wheel, rng, number), number=number

@@ -260,7 +260,7 @@ class Spins(WheelSpins):
         passes = [r for r in self._index_passes if r.t < first_pulse_us][-INDEX_PASSES_KEPT:]
         object_us = first_pulse_us - round(self._rules.object_before_launch_s * SECOND_US)
         objects = [r for r in self._objects if object_us <= r.t < first_pulse_us]
-        before = [*self._health.standing(first_pulse_us - SURELY_SEEN_US), *passes, *objects]
+        before = [*self._health.absences_and_faults(first_pulse_us - SURELY_SEEN_US), *passes, *objects]
         if len(before) > len(passes):
             before.sort(key=lambda reading: reading.t)
         watch.see_before(before)

@@ -32,12 +32,12 @@ _LOOK_BACK_STEP_S = 0.1
 _NONE: Mapping[float, float] = {}
 
 
-def usual_loss(speed: float) -> float:
+def typical_loss(speed: float) -> float:
     """Return the typical loss of speed at this speed, in rev/s2."""
     return _USUAL_FRICTION + _USUAL_DRAG * speed * speed
 
 
-_USUAL = tuple(usual_loss(speed) for speed in SPEEDS)
+_USUAL = tuple(typical_loss(speed) for speed in SPEEDS)
 
 
 class Slowing:
@@ -60,7 +60,7 @@ class Slowing:
         if at == 0:
             return losses[0]
         if at == len(SPEEDS):
-            return usual_loss(speed) * losses[-1] / usual_loss(SPEEDS[-1])
+            return typical_loss(speed) * losses[-1] / typical_loss(SPEEDS[-1])
         low = SPEEDS[at - 1]
         fraction = (speed - low) / (SPEEDS[at] - low)
         return losses[at - 1] + fraction * (losses[at] - losses[at - 1])
@@ -172,7 +172,7 @@ def _fill_losses(learned: Mapping[float, float]) -> list[float]:
     known = sorted(learned)
     if not known:
         return list(_USUAL)
-    ratios = [learned[speed] / usual_loss(speed) for speed in known]
+    ratios = [learned[speed] / typical_loss(speed) for speed in known]
     losses: list[float] = []
     at = 0
     for speed, usual in zip(SPEEDS, _USUAL, strict=True):

@@ -325,7 +325,7 @@ def _fly_freely(data: mujoco.MjData) -> None:
     data.time += LEAP_S
 
 
-def _bears(frame: Floats, pressed: Floats) -> bool:
+def _supports_die(frame: Floats, pressed: Floats) -> bool:
     """Return whether a wall's top supports a die: the force, friction included, is more upward than outward.
 
     An impact on the top edge from the side counts as an impact on the wall's face.
@@ -346,7 +346,11 @@ def _contacts(table: _Table, recorder: Recorder, t_us: int, *, support: bool) ->
         place = places[index].tolist()
         bodies = (table.die_of.get(first), table.die_of.get(second))
         thing = table.things[second if bodies[1] is None else first]
-        if place[2] > rail_m - 0.002 and thing in WALLS and _bears(frames[index], pressed[address:][:3]):
+        if (
+            place[2] > rail_m - 0.002
+            and thing in WALLS
+            and _supports_die(frames[index], pressed[address:][:3])
+        ):
             thing = "rail"
         force = float(pressed[address]) * STEP_S
         for side, die in enumerate(bodies):

@@ -124,7 +124,7 @@ class Recorder:
             round(cast_.bodies[0].released_s * 1e6),
             round(cast_.bodies[1].released_s * 1e6),
         )
-        off_us = (self._off_us(t, centres[:, 0]), self._off_us(t, centres[:, 1]))
+        off_us = (self._fell_off_us(t, centres[:, 0]), self._fell_off_us(t, centres[:, 1]))
         stays = tuple(
             stay for die in (0, 1) for stay in self._stays(die, t, centres[:, die], axes[:, die], off_us[die])
         )
@@ -151,7 +151,7 @@ class Recorder:
             met_us=tuple(m.hardest_us for m in self.contacts if m.thing == "die" and m.die == 0),
         )
 
-    def _off_us(self, t: NDArray[np.int64], centres: Floats) -> int | None:
+    def _fell_off_us(self, t: NDArray[np.int64], centres: Floats) -> int | None:
         below = np.nonzero(centres[:, 2] < -20.0)[0]
         if not below.size:
             return None

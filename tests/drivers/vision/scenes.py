@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from drivers.sim.filming import CASINO_RED, Die, Lens, Light, Look, draw, felt, flat_die
+from drivers.sim.filming import CASINO_RED, Die, DieMaterial, Lens, Light, draw, felt, flat_die
 from drivers.vision.arrays import Array
 
 GREEN = (60, 110, 30)
@@ -26,7 +26,7 @@ ASLANT = Lens(760, 960, 1200.0, (3450.0, 550.0, 1500.0), (3180.0, 550.0, 0.0))
 ASLANT_ZOOM, ASLANT_EDGE_PX = 4.0, 61.0
 DIM_LENS = Lens(760, 960, 1200.0, (3470.0, 510.0, 1480.0), (3180.0, 550.0, 0.0))
 DIM_LIGHT, GREY = Light(lamp=(0.1, 0.5, 0.9), bright=0.8), (70, 70, 75)
-BLUE = Look(body=(150, 70, 25), pips=(240, 240, 240), translucence=0.15)
+BLUE = DieMaterial(body=(150, 70, 25), pips=(240, 240, 240), translucence=0.15)
 """Dim light over a grey cloth, and dice whose sides differ little from their tops."""
 
 
@@ -41,7 +41,7 @@ def seen_aslant(
     return draw(part, felt(part, cloth, rng), [[die, *beside]], light, rng)
 
 
-def pair(first: int, second: int, *, seed: int = 1, look: Look = CASINO_RED) -> tuple[Die, Die]:
+def pair(first: int, second: int, *, seed: int = 1, look: DieMaterial = CASINO_RED) -> tuple[Die, Die]:
     """Return two dice that do not touch, with random rotations."""
     rng = np.random.default_rng(seed)
     turns = rng.uniform(0.0, 90.0, 2)

@@ -6,7 +6,7 @@ import cv2
 import numpy as np
 import pytest
 
-from drivers.sim.filming import BLACK, CASINO_RED, IVORY, Light, Look, flat_die
+from drivers.sim.filming import BLACK, CASINO_RED, IVORY, DieMaterial, Light, flat_die
 from drivers.vision.reading import read_picture
 from tests.drivers.vision.scenes import (
     ASLANT_EDGE_PX,
@@ -23,7 +23,7 @@ from tests.drivers.vision.scenes import (
 
 @pytest.mark.parametrize("look", [CASINO_RED, IVORY, BLACK], ids=["casino red", "ivory", "black"])
 @pytest.mark.parametrize("faces", [(1, 2), (3, 4), (5, 6)])
-def test_every_face_is_read_whatever_the_dice_are_made_of(faces: tuple[int, int], look: Look) -> None:
+def test_every_face_is_read_whatever_the_dice_are_made_of(faces: tuple[int, int], look: DieMaterial) -> None:
     reading = read_picture(still(*pair(*faces, seed=faces[0], look=look)), EDGE_PX, 2)
     assert reading.refused is None
     assert sorted(die.up or 0 for die in reading.dice) == sorted(faces)
@@ -45,7 +45,7 @@ def test_two_dice_that_touch_are_two() -> None:
 
 
 def test_a_3_whose_pips_are_close_together_is_a_3() -> None:
-    narrow = Look(
+    narrow = DieMaterial(
         body=(205, 225, 232), pips=(25, 25, 25), translucence=0.0, pip_fraction=0.08, pitch_fraction=0.18
     )
     reading = read_picture(still(*pair(3, 6, look=narrow)), EDGE_PX, 2)
@@ -71,7 +71,9 @@ def test_a_6_with_three_pips_hidden_by_glare_is_not_a_3(column: int) -> None:
 
 
 def test_pips_that_shine_are_pips() -> None:
-    glossy = Look(body=(205, 225, 232), pips=(25, 25, 25), translucence=0.0, pip_fraction=0.1, shine=0.8)
+    glossy = DieMaterial(
+        body=(205, 225, 232), pips=(25, 25, 25), translucence=0.0, pip_fraction=0.1, shine=0.8
+    )
     reading = read_picture(still(*pair(6, 3, look=glossy)), EDGE_PX, 2)
     assert reading.refused is None
     assert sorted(die.up or 0 for die in reading.dice) == [3, 6]
@@ -140,7 +142,7 @@ def _face_beside(turn_deg: float, side: int, along_mm: float, other: int) -> lis
 )
 @pytest.mark.parametrize("fraction", [0.7, 0.8, 1.25])
 def test_a_wrong_size_makes_no_other_face(
-    look: Look, faces: tuple[int, int], seed: int, fraction: float
+    look: DieMaterial, faces: tuple[int, int], seed: int, fraction: float
 ) -> None:
     reading = read_picture(still(*pair(*faces, seed=seed, look=look)), fraction * EDGE_PX, 2)
     assert reading.refused is not None or sorted(die.up or 0 for die in reading.dice) == sorted(faces)

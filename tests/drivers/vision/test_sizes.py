@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import pytest
 
-from drivers.sim.filming import BLACK, CASINO_RED, IVORY, Lens, Look, flat_die
+from drivers.sim.filming import BLACK, CASINO_RED, IVORY, DieMaterial, Lens, flat_die
 from drivers.vision.arrays import Array
 from drivers.vision.reading import read_picture
 from tests.drivers.vision.scenes import GREEN, GREY, pair, still
@@ -22,7 +22,7 @@ class Laid(NamedTuple):
 
     faces: tuple[int, int]
     seed: int
-    look: Look
+    look: DieMaterial
     pip_fraction: float
     pitch_fraction: float
     cloth: tuple[int, int, int]

@@ -61,7 +61,7 @@ def report(table: CrapsPayTable) -> Report:
     )
 
 
-def worth(endings: Endings, on_number: Mapping[int, BetValue] | None = None) -> BetValue:
+def bet_value(endings: Endings, on_number: Mapping[int, BetValue] | None = None) -> BetValue:
     """Return the worth of a bet, computed from its row of endings.
 
     A roll without an ending leaves the bet up. With `on_number`, it moves the bet to the rolled number.
@@ -104,14 +104,14 @@ def _point_made(*, crapping_out: bool) -> Fraction:
 def _edges(table: CrapsPayTable) -> Iterator[Edge]:
     decisions = Decisions(table)
     for wager in FLAT:
-        on_number = {number: worth(decisions.rows[wager, number]) for number in BOX_NUMBERS}
-        yield _edge(table, wager, worth(decisions.rows[wager, None], on_number))
+        on_number = {number: bet_value(decisions.rows[wager, number]) for number in BOX_NUMBERS}
+        yield _edge(table, wager, bet_value(decisions.rows[wager, None], on_number))
     for (wager, number), endings in decisions.rows.items():
         if wager not in FLAT:
-            yield _edge(table, wager if number is None else f"{wager} {number}", worth(endings))
+            yield _edge(table, wager if number is None else f"{wager} {number}", bet_value(endings))
     for name, faces in (("hop easy", (1, 2)), ("hop pair", (1, 1))):
         if hop := decisions.hop(faces):
-            yield _edge(table, name, worth(hop))
+            yield _edge(table, name, bet_value(hop))
     if table.sharp_shooter is not None:
         yield _edge(table, "sharp_shooter", _sharp_shooter_worth(table))
 

@@ -114,7 +114,7 @@ def stays_in(total: int) -> Fraction:
     return Fraction(TOTALS[total], 36)
 
 
-def nobody_matches_of(cards: int, decks: int) -> Fraction:
+def no_match_chance(cards: int, decks: int) -> Fraction:
     """Return the chance that the elimination throw matches none of this many cards and must be repeated.
 
     The cards are dealt from full decks of eleven ranks.
@@ -175,7 +175,7 @@ def report(table: HighRollerPayTable) -> Report:
 def _chances(table: HighRollerPayTable) -> Iterator[Chance]:
     decks = table.settings.decks.value
     for cards in (2, 10, 30):
-        chance = nobody_matches_of(cards, decks)
+        chance = no_match_chance(cards, decks)
         event = f"nobody matches, {cards} cards from {decks} decks"
         yield Chance(event=event, chance=chance, in_per_cent=True)
     for rank in (_LOWEST, _SEVEN):

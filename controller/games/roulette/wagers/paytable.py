@@ -95,7 +95,7 @@ def report(table: RoulettePayTable) -> Report:
     return Report(ruleset=table.name, title=table.title, edges=edges, findings=findings)
 
 
-def usual_odds(covers: int) -> Fraction:
+def standard_payout(covers: int) -> Fraction:
     """Return the typical odds, to one, of a wager on this many numbers. They are fair without zeros."""
     return Fraction(36 // covers - 1)
 
@@ -116,7 +116,7 @@ def _edges(table: RoulettePayTable, layout: Layout) -> Iterator[Edge]:
 def _find_lost_row(table: RoulettePayTable, edges: Mapping[str, Fraction]) -> Iterator[Finding]:
     """Yield a finding if the odds are the typical list with one row missing and the rest moved up (!R-1)."""
     odds: dict[str, Fraction] = {wager: pays.ratio.exact for wager, pays in table.pays.items()}
-    usual = {wager: usual_odds(len(Layout().spots(wager)[0].covers)) for wager in RULES}
+    usual = {wager: standard_payout(len(Layout().spots(wager)[0].covers)) for wager in RULES}
     printed = [odds[wager] for wager in RULES if wager != _WITHOUT_A_ROW]
     whole = list(usual.values())
     moved = [wager for wager in RULES if odds[wager] != usual[wager]]

@@ -10,7 +10,7 @@ import pytest
 from controller.games.high_roller.wagers.paytable import (
     TOTALS,
     Share,
-    nobody_matches_of,
+    no_match_chance,
     report,
     stays_in,
     wins_roll_off,
@@ -44,7 +44,7 @@ def test_roll_off_chances_agree_with_an_enumeration_of_all_throws() -> None:
 
 
 def test_h_1_the_chance_that_nobody_matches_is_exact() -> None:
-    shown = [round(float(nobody_matches_of(cards, 4)) * 100, 1) for cards in (2, 10, 30)]
+    shown = [round(float(no_match_chance(cards, 4)) * 100, 1) for cards in (2, 10, 30)]
     assert shown == [82.6, 37.5, 4.3]
 
 

@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import pytest
 
-from controller.games.roulette.wagers.paytable import WheelKind, report, usual_odds
+from controller.games.roulette.wagers.paytable import WheelKind, report, standard_payout
 from controller.settlement.paytable import Pays
 from tests.games.roulette.wagers.scene import PRINTED, USUAL, paytable
 
@@ -79,4 +79,4 @@ def test_r_5_a_single_zero_wheel_keeps_a_37th_and_has_no_first_five() -> None:
 
 
 def test_usual_odds_are_what_36_numbers_would_pay_fairly_in_whole_units() -> None:
-    assert [usual_odds(covers) for covers in (1, 2, 3, 4, 5, 6, 12, 18)] == [35, 17, 11, 8, 6, 5, 2, 1]
+    assert [standard_payout(covers) for covers in (1, 2, 3, 4, 5, 6, 12, 18)] == [35, 17, 11, 8, 6, 5, 2, 1]
