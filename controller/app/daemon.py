@@ -187,7 +187,7 @@ class Daemon:
             found = journal_fault(fault)
             # Report a fault that recurs at each retry only once.
             if found.code not in {active.code for active in self.faults.present}:
-                self.faults.clear_duty("opening")
+                self.faults.clear_all("opening")
                 self.faults.report(found, "opening")
             self._reopen_at_us = self.monotonic.now_us() + round(REOPEN_S * 1e6)
             return
@@ -195,7 +195,7 @@ class Daemon:
         self._check_identity(live)
         self._check_release()
         self._check_clock_against_journal(live)
-        self.faults.clear_duty("opening")
+        self.faults.clear_all("opening")
         self.live = live
         log(
             INFO,
@@ -215,7 +215,7 @@ class Daemon:
                 self._watchdog.watch(source.name, partial(getattr, source, "turns"))
 
     def run(self) -> None:
-        """Start the table, and run the daemon's duties until `stop` is called."""
+        """Start the table, and run the daemon's periodic tasks until `stop` is called."""
         if self.hardware is not None:
             self.hardware.power_on()
         self.begin()
@@ -225,7 +225,7 @@ class Daemon:
             self.run_periodic_tasks()
 
     def run_periodic_tasks(self) -> None:
-        """Run the daemon's duties once."""
+        """Run the daemon's periodic tasks once."""
         now_us = self.monotonic.now_us()
         if self.live is None and now_us >= self._reopen_at_us:
             self._reopen()
@@ -312,7 +312,7 @@ class Daemon:
         self.faults.clear("identity_changed")
 
     def accept_journal(self, by: str, who: str, reason: str) -> None:
-        """Accept an older journal on a person's decision; the next run of the duties opens it."""
+        """Accept an older journal on a person's decision; the next periodic run opens it."""
         self._accept = Acceptance(by=by, who=who, reason=reason)
         self._reopen_at_us = 0
 

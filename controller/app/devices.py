@@ -41,10 +41,10 @@ class DeviceActivity(NamedTuple):
     """One device's last health report and the counts of its readings."""
 
     up: bool
-    says: str
+    message: str
     readings: int = 0
     last_us: int = 0
-    trouble: str = ""
+    fault_code: str = ""
     """The code of the device's last fault, which may have ended."""
     per_s: float = 0.0
     """Readings per second in the last complete window."""
@@ -56,7 +56,7 @@ class DeviceActivity(NamedTuple):
 
 _NO_DEVICES = frozenset({"controller", "control", "settlement"})
 """Sources of inputs that are not devices of the table."""
-NEVER = DeviceActivity(up=False, says="no data received yet")
+NEVER = DeviceActivity(up=False, message="no data received yet")
 """The state of a device that has not reported yet."""
 
 
@@ -84,7 +84,7 @@ class Devices:
         if isinstance(reading, Input) and reading.dev in _NO_DEVICES:
             return
         before = self._seen.get(reading.dev)
-        seen = DeviceActivity(up=True, says="") if before is None else before
+        seen = DeviceActivity(up=True, message="") if before is None else before
         match reading:
             case DeviceUp() | DeviceDown() | DeviceFault():
                 seen = self._updated(seen, reading)
@@ -101,11 +101,11 @@ class Devices:
         self._seen[reading.dev] = _update_rate(seen, now_us)
 
     def _note_switch(self, switch: Switch) -> None:
-        duty = f"switch {switch.name} of {switch.dev}"
+        detector = f"switch {switch.name} of {switch.dev}"
         if switch.open and switch.name in self._locking:
-            self._faults.report(Fault("switch_open", switch.dev, f"{switch.name} is open"), duty)
+            self._faults.report(Fault("switch_open", switch.dev, f"{switch.name} is open"), detector)
         else:
-            self._faults.clear("switch_open", duty)
+            self._faults.clear("switch_open", detector)
 
     def note_late(self, reading: Reading, behind_us: int, now_us: int) -> None:
         """Record a reading that arrived too late to count."""
@@ -127,16 +127,16 @@ class Devices:
         message = f"{kind_of(reading)}: {reading.reason}" if reading.reason else kind_of(reading)
         if isinstance(reading, DeviceUp):
             # Only a restart of the device, during which it is down, clears the fault of a failed part.
-            self._faults.clear_duty(reading.dev, but=() if not seen.up else (FAILED_PART,))
-            return seen._replace(up=True, says=message)
+            self._faults.clear_all(reading.dev, but=() if not seen.up else (FAILED_PART,))
+            return seen._replace(up=True, message=message)
         code = str(reading.code)
         if (fault := _build_fault(code, reading, self._causes.get(reading.dev, DEVICE_FAULTS))) is not None:
             if fault.code != DEVICE_DOWN and isinstance(reading, DeviceDown):
                 self._faults.clear(DEVICE_DOWN, reading.dev)
             self._faults.report(fault, reading.dev)
-        trouble = seen.trouble if code == STARTING else code
+        fault_code = seen.fault_code if code == STARTING else code
         return seen._replace(
-            up=not isinstance(reading, DeviceDown) and seen.up, says=message, trouble=trouble
+            up=not isinstance(reading, DeviceDown) and seen.up, message=message, fault_code=fault_code
         )
 
     @property
@@ -147,7 +147,7 @@ class Devices:
     def missing(self, required: frozenset[str]) -> dict[str, str]:
         """Return the devices that are down or have never reported, each with its last report."""
         seen = self.seen
-        return {name: one.says for name in sorted(required) if not (one := seen.get(name, NEVER)).up}
+        return {name: one.message for name in sorted(required) if not (one := seen.get(name, NEVER)).up}
 
     def unreported_switches(
         self, switches: Mapping[str, frozenset[str] | None], now_us: int
@@ -230,7 +230,7 @@ _encode = msgspec.json.Encoder().encode
 class _PressedButton(NamedTuple):
     times: int
     last_us: int
-    duty: str
+    detector: str
 
 
 class Buttons:
@@ -247,20 +247,20 @@ class Buttons:
         before = self._pressed.get(key)
         repeated = before is not None and now_us - before.last_us <= REPEAT_US
         count = before.times + 1 if before is not None and repeated else 1
-        duty = _duty(entered)
-        self._pressed[key] = _PressedButton(count, now_us, duty)
+        detector = _button_detector(entered)
+        self._pressed[key] = _PressedButton(count, now_us, detector)
         if count >= STUCK_AFTER:
             found = f"input {entered.name} sent {count} times without a pause"
-            self._faults.report(Fault("button_stuck", entered.dev, found), duty)
+            self._faults.report(Fault("button_stuck", entered.dev, found), detector)
 
     def expire(self, now_us: int) -> None:
         """Clear the faults of buttons that have sent nothing for `FREE_AFTER_US`."""
         for key, pressed in tuple(self._pressed.items()):
             if now_us - pressed.last_us > FREE_AFTER_US:
                 del self._pressed[key]
-                self._faults.clear("button_stuck", pressed.duty)
+                self._faults.clear("button_stuck", pressed.detector)
 
 
-def _duty(pressed: Input) -> str:
+def _button_detector(pressed: Input) -> str:
     seat = "" if pressed.seat is None else f" at seat {pressed.seat}"
     return f"button {pressed.name}{seat} of {pressed.dev}"

@@ -251,8 +251,8 @@ def test_fault(where: str, found: str) -> Fault:
     )
 
 
-def test_duty(where: str) -> str:
-    """Return the duty of a sensor's test, under which its failure is reported and cleared."""
+def sensor_test_detector(where: str) -> str:
+    """Return the detector of a sensor's test, under which its failure is reported and cleared."""
     return f"test of {where}"
 
 
@@ -293,9 +293,9 @@ class Change(NamedTuple):
 
 
 class ActiveFaults:
-    """The active faults, at most one for each code and duty; thread-safe.
+    """The active faults, at most one for each code and detector; thread-safe.
 
-    A duty is the part of the program that detects the fault and clears it.
+    A detector is the part of the program that detects the fault and clears it.
     """
 
     def __init__(self, listener: Listener = lambda _: None) -> None:
@@ -303,62 +303,62 @@ class ActiveFaults:
         self._listener = listener
         self._active: dict[tuple[str, str], Fault] = {}
         self._changes: dict[tuple[str, str], list[tuple[int, Change]]] = {}
-        """The changes that the core has not processed yet, by code and duty, numbered in order."""
+        """The changes that the core has not processed yet, by code and detector, numbered in order."""
         self._order = 0
         self._lock = Lock()
 
-    def report(self, fault: Fault, duty: str = "") -> None:
+    def report(self, fault: Fault, detector: str = "") -> None:
         """Add a fault, with its place and text in printable form, since they may contain foreign text.
 
-        If its code is already active for this duty, no change is reported. The text of the active fault is
-        then updated, if `where` is the same.
+        If its code is already active for this detector, no change is reported. The text of the active fault
+        is then updated, if `where` is the same.
         """
         fault = fault._replace(where=printable(fault.where), found=printable(fault.found))
         with self._lock:
-            active = self._active.get((fault.code, duty))
+            active = self._active.get((fault.code, detector))
             if active is not None:
                 if active.where == fault.where:
-                    self._active[fault.code, duty] = fault
+                    self._active[fault.code, detector] = fault
                 return
-            self._active[fault.code, duty] = fault
+            self._active[fault.code, detector] = fault
             change = Change(fault, began=True)
-            self._note(change, duty)
+            self._note(change, detector)
         self._listener(change)
 
-    def clear(self, code: str, duty: str = "") -> bool:
+    def clear(self, code: str, detector: str = "") -> bool:
         """Clear a fault; return whether it was active."""
         with self._lock:
-            fault = self._active.pop((code, duty), None)
+            fault = self._active.pop((code, detector), None)
             if fault is None:
                 return False
             change = Change(fault, began=False)
-            self._note(change, duty)
+            self._note(change, detector)
         self._listener(change)
         return True
 
-    def _note(self, change: Change, duty: str) -> None:
+    def _note(self, change: Change, detector: str) -> None:
         """Queue a change for the core.
 
         Only the last few changes of a fault are kept, so that an intermittent fault can't fill the journal.
         """
-        key = (change.fault.code, duty)
+        key = (change.fault.code, detector)
         queued = self._changes.setdefault(key, [])
         if len(queued) == MAX_PENDING_CHANGES:
             del queued[:2]
         self._order += 1
         queued.append((self._order, change))
 
-    def clear_duty(self, duty: str, *, but: Collection[str] = ()) -> None:
-        """Clear every fault of a duty except those with the codes in `but`."""
-        for code, its_duty in tuple(self._active):
-            if its_duty == duty and code not in but:
-                self.clear(code, duty)
+    def clear_all(self, detector: str, *, but: Collection[str] = ()) -> None:
+        """Clear every fault of a detector except those with the codes in `but`."""
+        for code, its_detector in tuple(self._active):
+            if its_detector == detector and code not in but:
+                self.clear(code, detector)
 
     def clear_code(self, code: str) -> None:
-        """Clear a fault for every duty."""
-        for its_code, duty in tuple(self._active):
+        """Clear a fault for every detector."""
+        for its_code, detector in tuple(self._active):
             if its_code == code:
-                self.clear(code, duty)
+                self.clear(code, detector)
 
     @property
     def present(self) -> tuple[Fault, ...]:

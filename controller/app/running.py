@@ -19,7 +19,7 @@ from controller.app.faults import (
     ActiveFaults,
     Fault,
     journal_fault,
-    test_duty,
+    sensor_test_detector,
     test_fault,
 )
 from controller.app.hardware import Hardware
@@ -259,7 +259,7 @@ class RunningTable:
             if fault.code != TEST_FAILED:
                 faults.report(fault, "before the restart")
             elif fault.where.partition(", ")[0] in settings.devices:
-                faults.report(test_fault(fault.where, fault.found), test_duty(fault.where))
+                faults.report(test_fault(fault.where, fault.found), sensor_test_detector(fault.where))
         self.core = Core(
             self.setup,
             resumed,
@@ -451,7 +451,7 @@ class RunningTable:
 
     def _handle_alarm(self, fault: JournalFault | None) -> None:
         if fault is None:
-            self._faults.clear_duty("journal")
+            self._faults.clear_all("journal")
         else:
             self._faults.report(journal_fault(fault), "journal")
 

@@ -160,15 +160,15 @@ def build_devices(
             "reads": reads,
             "calibrates": calibration_of(kinds.get(name, ""), reads),
             "up": one.up,
-            "says": one.says,
+            "says": one.message,
             "readings": None if hidden else one.readings,
             "readings_per_s": None if hidden else one.per_s,
             "last_seen_s": None
             if one is NEVER or (hidden and one.up)
             else round((now_us - one.last_us) / 1e6, 1),
             "since_s": None if one is NEVER else round((now_us - one.since_us) / 1e6),
-            "trouble": one.trouble,
-            "do": _remedy(kinds.get(name, ""), one.trouble),
+            "trouble": one.fault_code,
+            "do": _remedy(kinds.get(name, ""), one.fault_code),
             "figures": _timeless(figures.get(name, {})) if hidden else figures.get(name, {}),
         }
     return fields

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from threading import Event, Lock
 
 from controller.app.daemon import Daemon
-from controller.app.faults import TEST_FAILED, test_duty, test_fault
+from controller.app.faults import TEST_FAILED, sensor_test_detector, test_fault
 from controller.app.messages import (
     MAX_LINE,
     BeginTest,
@@ -104,10 +104,10 @@ class GuidedTests:
         """Report each failed sensor as a fault, and clear the faults of the sensors that passed."""
         faults = self._daemon.faults
         for sensor in (*tested.passed, *tested.failed):
-            faults.clear(TEST_FAILED, test_duty(f"{tested.device}, {sensor}"))
+            faults.clear(TEST_FAILED, sensor_test_detector(f"{tested.device}, {sensor}"))
         for sensor, message in tested.failed.items():
             fault = test_fault(f"{tested.device}, {sensor}", message)
-            faults.report(fault, test_duty(fault.where))
+            faults.report(fault, sensor_test_detector(fault.where))
 
     def _test(
         self, connection: socket.socket, who: str, live: RunningTable, stopping: Callable[[], bool]

@@ -10,7 +10,7 @@ from typing import Literal
 
 import msgspec
 
-from controller.console.seen import Fault
+from controller.console.answers import Fault
 from controller.model.conversion import converter_of
 from controller.model.readings import (
     AnyReading,

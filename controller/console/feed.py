@@ -16,9 +16,9 @@ from typing import NamedTuple
 
 import msgspec
 
+from controller.console.answers import Board, Floor, read_board, read_floor
 from controller.console.link import Json, Link, LinkError
 from controller.console.metrics import type_of_line
-from controller.console.seen import Board, Floor, read_board, read_floor
 from controller.evidence.pictures import Folder, MissingError, Pictures, taken_us
 from controller.model.conversion import converter_of
 

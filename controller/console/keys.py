@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from controller.console.seen import Data, Floor
+from controller.console.answers import Data, Floor
 
 Fields = Mapping[str, object]
 Look = Literal["plain", "stop", "go", "quiet"]

@@ -15,8 +15,8 @@ from prometheus_client.openmetrics.exposition import CONTENT_TYPE_LATEST as CONT
 from prometheus_client.openmetrics.exposition import generate_latest
 from prometheus_client.registry import Collector
 
+from controller.console.answers import Fault
 from controller.console.link import Json
-from controller.console.seen import Fault
 from controller.model.conversion import converter_of
 
 __all__ = ["CONTENT_TYPE", "exposition", "read_status", "type_of_line"]

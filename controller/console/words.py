@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from controller.console.seen import AttemptOutcome, Data, Reason, Result
+from controller.console.answers import AttemptOutcome, Data, Reason, Result
 
 CAUSES: Mapping[str, str] = {
     "not_simultaneous": "the dice did not leave the hand together",

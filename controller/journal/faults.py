@@ -335,13 +335,13 @@ Alarm = Callable[[JournalFault | None], None]
 
 
 ACKNOWLEDGEMENTS = "ack"
-"""The duty of matching acknowledgements. The sender causes its faults; the journal itself is intact."""
+"""The task of matching acknowledgements. The sender causes its faults; the journal itself is intact."""
 WAL = "wal"
-"""The duty of writing the WAL back. During a fault of this duty, rows are still written."""
+"""The task of writing the WAL back. During a fault of this task, rows are still written."""
 
 
 class Alarms:
-    """The active faults of the writer's duties, such as writing rows or the head file."""
+    """The active faults of the writer's tasks, such as writing rows or the head file."""
 
     def __init__(self, alarm: Alarm) -> None:
         """Start without faults; `alarm` is called when faults begin and when all are over."""
@@ -354,20 +354,20 @@ class Alarms:
         """The active fault that began first, except those of `ACKNOWLEDGEMENTS` and `WAL`."""
         with self._lock:
             return next(
-                (fault for duty, fault in self._active.items() if duty not in (ACKNOWLEDGEMENTS, WAL)), None
+                (fault for task, fault in self._active.items() if task not in (ACKNOWLEDGEMENTS, WAL)), None
             )
 
-    def begin(self, duty: str, fault: JournalFault) -> None:
-        """Record that this duty failed."""
+    def begin(self, task: str, fault: JournalFault) -> None:
+        """Record that this task failed."""
         with self._lock:
-            previous = self._active.get(duty)
-            self._active[duty] = fault
+            previous = self._active.get(task)
+            self._active[task] = fault
         if previous is None or previous.code != fault.code:
             self._alarm(fault)
 
-    def end(self, duty: str) -> None:
-        """Record that this duty succeeded."""
+    def end(self, task: str) -> None:
+        """Record that this task succeeded."""
         with self._lock:
-            none_left = self._active.pop(duty, None) is not None and not self._active
+            none_left = self._active.pop(task, None) is not None and not self._active
         if none_left:
             self._alarm(None)

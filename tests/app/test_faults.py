@@ -94,7 +94,7 @@ def test_a_recovered_duty_clears_its_own_faults_only() -> None:
     board = ActiveFaults()
     board.report(Fault("journal_disk_full", "journal", "no space"), "journal")
     board.report(Fault("recording_failed", "piece", "no space"), "recorder")
-    board.clear_duty("journal")
+    board.clear_all("journal")
     assert [fault.code for fault in board.present] == ["recording_failed"]
 
 

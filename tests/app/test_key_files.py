@@ -159,7 +159,7 @@ def daemon(tmp_path: Path, file: Path) -> Iterator[Daemon]:
 def says(daemon: Daemon) -> tuple[bool, str]:
     assert daemon.live is not None
     seen = daemon.live.core.devices.seen.get("cam")
-    return (False, "") if seen is None else (seen.up, seen.says)
+    return (False, "") if seen is None else (seen.up, seen.message)
 
 
 @pytest.mark.live

@@ -13,8 +13,8 @@ from controller.app.peers import Peer
 from controller.app.requests import Requests
 from controller.app.service import Watchdog
 from controller.app.status import build_floor
+from controller.console.answers import Floor
 from controller.console.keys import keys_for
-from controller.console.seen import Floor
 from controller.model.readings import AnyReading
 from controller.model.tables import EmbeddedSettings, PublishSettings
 from controller.publish.embedded import EngineSetup

@@ -5,10 +5,10 @@ from pathlib import Path
 from playwright.sync_api import Browser, Page, Route
 
 import controller.console
+from controller.console.answers import Board, Floor
 from controller.console.feed import ScreenState
 from controller.console.guard import Session
 from controller.console.pages import Pages
-from controller.console.seen import Board, Floor
 from tests.console.touch import PATIENCE_MS
 
 STATIC = Path(controller.console.__file__).parent / "static"

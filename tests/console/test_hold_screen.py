@@ -3,7 +3,7 @@
 import pytest
 from playwright.sync_api import Browser, expect
 
-from controller.console.seen import Attempt, Floor
+from controller.console.answers import Attempt, Floor
 from tests.console.drawn import drawn
 
 

@@ -7,10 +7,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from controller.console.feed import ScreenState
-from controller.console.guard import Session
-from controller.console.pages import PANELS, Pages
-from controller.console.seen import (
+from controller.console.answers import (
     Attempt,
     AttemptOutcome,
     Awaited,
@@ -27,6 +24,9 @@ from controller.console.seen import (
     State,
     ThreeCard,
 )
+from controller.console.feed import ScreenState
+from controller.console.guard import Session
+from controller.console.pages import PANELS, Pages
 from controller.console.words import CAUSES, causes
 from controller.model.geometry import STANDARD_POCKETS
 from controller.model.rulesets import DEAL_CAUSES, SPIN_CAUSES, THROW_CAUSES

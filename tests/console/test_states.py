@@ -9,8 +9,7 @@ import msgspec
 import pytest
 from playwright.sync_api import Browser, Error, Locator, Page, Request, Route, expect
 
-from controller.console.feed import ScreenState
-from controller.console.seen import (
+from controller.console.answers import (
     Attempt,
     AttemptOutcome,
     Awaited,
@@ -26,6 +25,7 @@ from controller.console.seen import (
     State,
     ThreeCard,
 )
+from controller.console.feed import ScreenState
 from controller.model.geometry import STANDARD_POCKETS
 from controller.technician.drawing import DIE_COLOURS
 from tests.console.drawn import PAGES, SMALL_SCREEN, board_of, display_drawn, drawn, opened
