@@ -5,7 +5,7 @@ from typing import NamedTuple
 from drivers.sim import three_card
 from drivers.sim.scenes import Feed, in_order_of_arrival
 from drivers.sim.three_card import DEALER, DealtHands
-from tests.app.money import Evening, Wager
+from tests.app.money import MoneySession, Wager
 
 ANTE, PAIR_PLUS, SIDE = 200, 100, 100
 BEFORE_THE_CARDS = {"ante": ANTE, "pair_plus": PAIR_PLUS, "side": SIDE}
@@ -134,7 +134,7 @@ class Punter:
             for wager, cents in stakes.items()
         ]
 
-    def again(self, evening: Evening) -> None:
+    def again(self, session: MoneySession) -> None:
         """Bet on the void deal again."""
         self._deal -= 1
-        evening.bet("bets.opened")
+        session.bet("bets.opened")

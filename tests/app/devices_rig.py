@@ -45,7 +45,7 @@ class TableClock(SharedClock):
         """Do nothing, because the clock runs independently."""
 
 
-class Evening:
+class VirtualSession:
     """A table, its virtual hardware, and the daemon with all its threads."""
 
     def __init__(

@@ -43,7 +43,7 @@ class KilledTable:
     """The runs of one table, each ended by a kill."""
 
     table: Table
-    evening: list[tuple[int, AnyReading]]
+    session_feed: list[tuple[int, AnyReading]]
     seed: int
     links: list[bytes] = field(default_factory=list)
     """The chain links after the last kill."""
@@ -246,14 +246,14 @@ class KilledTable:
     def _next_lines(self, count: int) -> list[bytes]:
         """Return at least the next `count` readings, and a tick."""
         start = self._place
-        end = min(start + count, len(self.evening))
-        while end < len(self.evening) and self.evening[end][0] <= self.evening[end - 1][0] + 1:
+        end = min(start + count, len(self.session_feed))
+        while end < len(self.session_feed) and self.session_feed[end][0] <= self.session_feed[end - 1][0] + 1:
             end += 1
-        chosen = self.evening[start:end]
+        chosen = self.session_feed[start:end]
         shift_us = self._shift_us
         self._last_us = chosen[-1][0] + shift_us + 1
         self._place = end
-        if end == len(self.evening):
+        if end == len(self.session_feed):
             self._place = 0
             self._go_on_after_a_gap()
         lines = [*lines_of(chosen, shift_us), tick(self._last_us)]
@@ -262,7 +262,7 @@ class KilledTable:
 
     def _go_on_after_a_gap(self) -> None:
         """Continue on the same clock, as on a machine that was not switched off."""
-        self._shift_us = self._last_us - self.evening[self._place][0] + GAP_US
+        self._shift_us = self._last_us - self.session_feed[self._place][0] + GAP_US
 
 
 class _Model:

@@ -32,7 +32,7 @@ TOKEN = "a secret of this test's own"
 Wager = dict[str, object]
 Punter = Callable[[str, int], list[Wager]]
 """A function that returns the wagers after an outcome of this type, given the number of earlier wagers."""
-Mishap = Callable[["Evening"], None]
+Mishap = Callable[["MoneySession"], None]
 TICKS = "clock"
 """Device name of two ticks that only advance time; the first is processed when the second is read."""
 REST_US = 400_000
@@ -65,7 +65,7 @@ def with_rests(feed: Feed) -> Iterator[tuple[int, AnyReading]]:
 
 
 @dataclass
-class Evening:
+class MoneySession:
     """A table, its session of play, and its engine inside the daemon or behind a broker."""
 
     folder: Path
@@ -350,11 +350,11 @@ class Evening:
             self.service.close()
 
 
-def proved(evening: Evening) -> dict[str, int]:
+def proved(session: MoneySession) -> dict[str, int]:
     """Check the money; return the balance, and the amounts at risk, in the rake and in the Bonus Pot."""
-    house = evening.house()
+    house = session.house()
     proof = house.proof()
-    kinds = {"ann": "player:ann"} | {kind: f"{kind}:{evening.name}" for kind in KINDS}
+    kinds = {"ann": "player:ann"} | {kind: f"{kind}:{session.name}" for kind in KINDS}
     balances = {kind: house.balance(account) for kind, account in kinds.items()}
     house.store.close()
     assert proof.faults == ()

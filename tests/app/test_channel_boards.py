@@ -17,7 +17,7 @@ from controller.settings.yaml_text import parse_document
 from drivers.sim.boards import Sensor
 from drivers.sim.faults import FaultRequest, carry_out
 from drivers.sim.setting import types_for, virtual_table
-from tests.app.devices_rig import Evening
+from tests.app.devices_rig import VirtualSession
 from tests.app.house import live_of
 from tests.app.rig import until
 from tests.sim.fairness import unfair
@@ -50,34 +50,34 @@ def written(folder: Path, text: str = TABLE) -> Path:
 
 
 @pytest.fixture
-def evening(tmp_path: Path) -> Iterator[Evening]:
+def session(tmp_path: Path) -> Iterator[VirtualSession]:
     """Yield a virtual session at a table whose wall sensors are wired to one board."""
-    one = Evening(tmp_path, str(written(tmp_path)), seed=7, attempts=8)
+    one = VirtualSession(tmp_path, str(written(tmp_path)), seed=7, attempts=8)
     one.start()
     yield one
     one.stop()
 
 
-def test_an_evening_at_a_board_with_channels_is_published_as_it_happened(evening: Evening) -> None:
-    assert list(evening.virtual.cables) == ["cam", "walls", "console"]
-    until(lambda: bool(evening.played) or evening.virtual.over, "the first throw")
-    evening.order("unplug", "walls")
-    until(evening.well, "the board to be found again")
-    until(lambda: evening.virtual.over, "the end of the session")
-    ended_us = evening.clock.now_us()
-    until(lambda: live_of(evening.daemon).core.view.now_us > ended_us + LAST_WORD_US, "the last outcome")
-    evening.stop()
-    assert unfair(evening.played, list(evening.effects())) == []
-    readings = list(recorded(evening))
+def test_a_session_at_a_board_with_channels_is_published_as_it_happened(session: VirtualSession) -> None:
+    assert list(session.virtual.cables) == ["cam", "walls", "console"]
+    until(lambda: bool(session.played) or session.virtual.over, "the first throw")
+    session.order("unplug", "walls")
+    until(session.well, "the board to be found again")
+    until(lambda: session.virtual.over, "the end of the session")
+    ended_us = session.clock.now_us()
+    until(lambda: live_of(session.daemon).core.view.now_us > ended_us + LAST_WORD_US, "the last outcome")
+    session.stop()
+    assert unfair(session.played, list(session.effects())) == []
+    readings = list(recorded(session))
     heard = {(reading.dev, reading.wall) for reading in readings if isinstance(reading, WallImpact)}
     assert heard == {("wall-left", "left"), ("wall-right", "right")}
     assert {reading.dev for reading in readings if isinstance(reading, DeviceDown)} >= set(BROKEN)
-    published = [outcome.data for outcome in evening.house.outcomes() if outcome.type == "device.down"]
+    published = [outcome.data for outcome in session.house.outcomes() if outcome.type == "device.down"]
     assert {data.what for data in published if isinstance(data, TableEvent)} >= set(BROKEN)
 
 
-def recorded(evening: Evening) -> Iterator[AnyReading]:
-    for path in sorted(evening.house.options.recordings.iterdir()):
+def recorded(session: VirtualSession) -> Iterator[AnyReading]:
+    for path in sorted(session.house.options.recordings.iterdir()):
         with open_log(str(path)) as log:
             yield from log
 

@@ -14,7 +14,7 @@ from controller.model.outcomes import SpinCalled
 from controller.model.readings import AnyReading, Input
 from drivers.sim import dice, wheel
 from tests.app.house import HouseMaker
-from tests.app.money import Evening
+from tests.app.money import MoneySession
 from tests.app.rig import lines_of, tick, until
 from tests.app.test_corrected_after_a_stop import CASES, Bet, Case, accounts_of, played_right
 from tests.scenes import SECOND_US, says
@@ -98,49 +98,51 @@ def killed(case: Case, first: Input, folder: Path, database: str) -> dict[str, i
     """Correct a wrong call, kill, correct it again, kill again; return every account."""
     folder.mkdir()
     length = dice.TABLE.length_mm if case.table == "high-roller" else None
-    evening = Evening(folder, case.table, [], lambda _after, _made: [], length_mm=length, database=database)
+    session = MoneySession(
+        folder, case.table, [], lambda _after, _made: [], length_mm=length, database=database
+    )
     try:
-        evening.start()
-        evening.ask("POST", "/players", {"player": "ann"})
-        evening.ask("POST", "/players/ann/deposits", {"cents": CHIPS})
+        session.start()
+        session.ask("POST", "/players", {"player": "ann"})
+        session.ask("POST", "/players/ann/deposits", {"cents": CHIPS})
         for number, (wager, amount, more) in enumerate(case.bets):
             bet = {"id": f"b{number}", "player": "ann", "wager": wager, "amount": amount, **more}
-            answer = evening.ask("POST", f"/tables/{evening.name}/wagers", bet)
+            answer = session.ask("POST", f"/tables/{session.name}/wagers", bet)
             assert isinstance(answer, dict)
             assert "balance" in answer, answer
-        plays(evening, case.wrong)
+        plays(session, case.wrong)
         for ruling in (first, case.ruling):
-            rules(evening, ruling)
-            evening.table.kill()
-            evening.start()
-        assert evening.table.terminate() == 0
+            rules(session, ruling)
+            session.table.kill()
+            session.start()
+        assert session.table.terminate() == 0
     finally:
-        evening.close()
-    house = evening.house()
+        session.close()
+    house = session.house()
     proof = house.proof()
     house.store.close()
     assert proof.faults == ()
     return dict(proof.accounts)
 
 
-def plays(evening: Evening, readings: list[AnyReading]) -> None:
+def plays(session: MoneySession, readings: list[AnyReading]) -> None:
     """Feed the readings, and wait until they are called and settled."""
-    since_us = evening.status("table_time_us")
+    since_us = session.status("table_time_us")
     assert isinstance(since_us, int)
-    evening.table.feed(lines_of([(reading.t, reading) for reading in readings], since_us))
+    session.table.feed(lines_of([(reading.t, reading) for reading in readings], since_us))
     end_us = since_us + max(reading.t for reading in readings) + 20 * SECOND_US
-    evening.table.feed([tick(end_us), tick(end_us + 1)])
-    until(lambda: evening.status("table_time_us") == end_us + 1, "the call")
-    assert not evening.status("attempt_open")
-    evening.settled()
+    session.table.feed([tick(end_us), tick(end_us + 1)])
+    until(lambda: session.status("table_time_us") == end_us + 1, "the call")
+    assert not session.status("attempt_open")
+    session.settled()
 
 
-def rules(evening: Evening, ruling: Input) -> None:
+def rules(session: MoneySession, ruling: Input) -> None:
     """Enter a ruling, whose answer follows the write to the disk."""
     arguments = {
         name: value
         for name, value in msgspec.to_builtins(ruling).items()
         if name not in ("kind", "t", "dev", "name", "by", "who") and value is not None
     }
-    answer = evening.table.enter(ruling.name, ruling.by, wait_s=30, **arguments)
+    answer = session.table.enter(ruling.name, ruling.by, wait_s=30, **arguments)
     assert answer.get("obeyed") is True, answer

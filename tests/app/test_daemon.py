@@ -383,8 +383,8 @@ def test_a_watcher_that_never_reads_is_dropped_and_play_continues(table: Table) 
         lazy.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1)
         lazy.connect(table.socket)
         lazy.sendall(b'{"do":"watch","topics":["readings"]}\n')
-        for evening in range(3):
-            table.feed(lines_of(feed, evening * 200 * SECOND_US))
+        for repeat in range(3):
+            table.feed(lines_of(feed, repeat * 200 * SECOND_US))
         table.feed([tick(3 * 200 * SECOND_US)])
         until(lambda: table.status()["table_time_us"] == 3 * 200 * SECOND_US, "the core to take all readings")
         until(lambda: kinds(table).count("roll.called") >= 25, "the calls")

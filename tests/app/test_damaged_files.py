@@ -41,7 +41,7 @@ def table_in(folder: Path) -> House:
     return one
 
 
-class Evening:
+class FinishedSession:
     """The outcomes and payments at the end of the session."""
 
     def __init__(self, folder: Path) -> None:
@@ -86,8 +86,8 @@ def engine_of(one: House) -> EmbeddedEngine:
 
 
 @pytest.fixture(scope="module")
-def evening(tmp_path_factory: pytest.TempPathFactory) -> Evening:
-    return Evening(tmp_path_factory.mktemp("evening"))
+def session(tmp_path_factory: pytest.TempPathFactory) -> FinishedSession:
+    return FinishedSession(tmp_path_factory.mktemp("session"))
 
 
 def damage(file: Path, how: str) -> None:
@@ -122,13 +122,13 @@ def troubled(one: House) -> bool:
 
 @pytest.mark.parametrize("how", DAMAGES)
 def test_a_damaged_file_is_named_and_with_the_file_restored_nothing_is_lost(
-    how: str, evening: Evening, tmp_path: Path
+    how: str, session: FinishedSession, tmp_path: Path
 ) -> None:
     assert {"journal.db", "journal.head", "table.key", "settlement.db", "identity.json"} <= {
-        file.name for file in evening.files
+        file.name for file in session.files
     }
-    for number, file in enumerate(evening.files):
-        folder = shutil.copytree(evening.folder, tmp_path / str(number))
+    for number, file in enumerate(session.files):
+        folder = shutil.copytree(session.folder, tmp_path / str(number))
         damage(folder / file, how)
         one, wrong = started(folder)
         named = [each for each in wrong if str(folder / file) in each]
@@ -138,8 +138,8 @@ def test_a_damaged_file_is_named_and_with_the_file_restored_nothing_is_lost(
         one.daemons[-1].close()
         if (folder / file).is_dir():
             (folder / file).rmdir()
-        for other in evening.files:
-            shutil.copy2(evening.folder / other, folder / other)
+        for other in session.files:
+            shutil.copy2(session.folder / other, folder / other)
         for extra in (*(folder / "journal").glob("*-wal"), *(folder / "journal").glob("*-shm")):
             extra.unlink()
         again, _ = started(folder)
@@ -147,7 +147,7 @@ def test_a_damaged_file_is_named_and_with_the_file_restored_nothing_is_lost(
         assert taker is not None, (str(file), how)
         with taker._engine.work() as work:
             assert work.balance("player:ann") == CHIPS, (str(file), how)
-        published = again.outcomes()[: len(evening.published)]
-        assert published == evening.published, (str(file), how)
+        published = again.outcomes()[: len(session.published)]
+        assert published == session.published, (str(file), how)
         again.daemons[-1].close()
         shutil.rmtree(folder)

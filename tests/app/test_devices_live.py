@@ -16,13 +16,13 @@ from controller.model.readings import AnyReading, Input
 from controller.replay.log import open_log
 from drivers.health import DEVICE_FAULTS
 from drivers.sim.boards import Board
-from tests.app.devices_rig import Evening
+from tests.app.devices_rig import VirtualSession
 from tests.app.house import live_of
 from tests.app.pieces import last_session, recordings_named, replayed
 from tests.app.rig import until
 from tests.sim.fairness import unfair, unnamed
 
-Maker = Callable[..., Evening]
+Maker = Callable[..., VirtualSession]
 
 
 PLAYED_BY = {
@@ -42,12 +42,12 @@ def unwrapped(text: str) -> str:
 
 
 @pytest.fixture
-def evening(tmp_path: Path) -> Iterator[Maker]:
+def make_session(tmp_path: Path) -> Iterator[Maker]:
     """Yield a function that starts virtual sessions. Switch them off at the end."""
-    made: list[Evening] = []
+    made: list[VirtualSession] = []
 
-    def make(table: str, **settings: object) -> Evening:
-        made.append(Evening(tmp_path, table, **settings))  # type: ignore[arg-type]  # test settings
+    def make(table: str, **settings: object) -> VirtualSession:
+        made.append(VirtualSession(tmp_path, table, **settings))  # type: ignore[arg-type]  # test settings
         made[-1].start()
         return made[-1]
 
@@ -58,9 +58,9 @@ def evening(tmp_path: Path) -> Iterator[Maker]:
 
 @pytest.mark.parametrize("table", ["craps", "roulette"])
 def test_faults_at_the_cables_cause_no_false_outcome_and_replay_gives_the_same_bytes(
-    evening: Maker, table: str, capsysbinary: pytest.CaptureFixture[bytes]
+    make_session: Maker, table: str, capsysbinary: pytest.CaptureFixture[bytes]
 ) -> None:
-    one = evening(table, seed=7, attempts=8 if table == "craps" else 3, own=OWN)
+    one = make_session(table, seed=7, attempts=8 if table == "craps" else 3, own=OWN)
     for fault, device in PLAYED_BY[table]:
         played = len(one.played)
         until(lambda: len(one.played) > played or one.virtual.over, "the next attempt")  # noqa: B023 called at once
@@ -100,9 +100,9 @@ def readings_in(path: Path) -> list[AnyReading]:
 
 
 def test_a_pulled_cable_is_named_with_its_remedy(
-    evening: Maker, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    make_session: Maker, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    one = evening("craps", attempts=1)
+    one = make_session("craps", attempts=1)
     control = Control(one.daemon, tmp_path / "control", Groups())
     control.start()
     socket = ["--socket", str(tmp_path / "control")]
@@ -135,22 +135,22 @@ def test_a_pulled_cable_is_named_with_its_remedy(
     control.stop()
 
 
-def device(one: Evening, name: str) -> dict[str, object]:
+def device(one: VirtualSession, name: str) -> dict[str, object]:
     devices = build_status(one.daemon)["devices"]
     assert isinstance(devices, dict)
     status: dict[str, object] = devices[name]
     return status
 
 
-def lamps_of(one: Evening, name: str) -> dict[str, str]:
+def lamps_of(one: VirtualSession, name: str) -> dict[str, str]:
     """Return the lamps that a board shows."""
     board = one.virtual.cables[name].peer
     assert isinstance(board, Board)
     return board.lamps
 
 
-def test_lamps_are_lit_on_the_boards_and_again_after_a_board_was_away(evening: Maker) -> None:
-    one = evening("craps", attempts=1)
+def test_lamps_are_lit_on_the_boards_and_again_after_a_board_was_away(make_session: Maker) -> None:
+    one = make_session("craps", attempts=1)
     until(lambda: lamps_of(one, "console").get("lock") == "unlocked", "the lock lamp")
     one.order("restart", "console")
     lamps_of(one, "console").clear()
@@ -160,9 +160,9 @@ def test_lamps_are_lit_on_the_boards_and_again_after_a_board_was_away(evening: M
 
 
 def test_a_wheel_that_reports_a_failed_part_locks_the_table_until_a_person_has_inspected_it(
-    evening: Maker,
+    make_session: Maker,
 ) -> None:
-    one = evening("roulette-ss2", mix={"valid": 1.0})
+    one = make_session("roulette-ss2", mix={"valid": 1.0})
     until(lambda: len(one.played) > 0, "a spin")
     one.order("wheel_component", "wheel")
     until(lambda: not one.unlocked(), "the lock")
@@ -176,9 +176,9 @@ def test_a_wheel_that_reports_a_failed_part_locks_the_table_until_a_person_has_i
 
 
 def test_a_void_spin_is_sent_to_the_wheel_that_plays_it(
-    evening: Maker, monkeypatch: pytest.MonkeyPatch
+    make_session: Maker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    one = evening("roulette-ss2", mix={"valid": 1.0})
+    one = make_session("roulette-ss2", mix={"valid": 1.0})
     sent: list[bytes] = []
     hear = one.virtual.receive
 

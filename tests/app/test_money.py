@@ -20,27 +20,31 @@ from controller.model.outcomes import (
 )
 from drivers.sim import dice, high_roller, wheel
 from tests.app import card_money
-from tests.app.money import CHIPS, Evening, Mishap, Wager, proved
+from tests.app.money import CHIPS, Mishap, MoneySession, Wager, proved
 from tests.publish.broker import Mosquitto, needs_mosquitto
 
-KILLS: dict[int, Mishap] = {4: Evening.kill_table}
-WRECKS: dict[int, Mishap] = {2: Evening.kill_engine, 3: Evening.kill_broker, 4: Evening.kill_table}
+KILLS: dict[int, Mishap] = {4: MoneySession.kill_table}
+WRECKS: dict[int, Mishap] = {
+    2: MoneySession.kill_engine,
+    3: MoneySession.kill_broker,
+    4: MoneySession.kill_table,
+}
 """Even parts begin while bets are open, odd parts while they are closed."""
 
 
 @pytest.fixture
-def play(tmp_path: Path) -> Iterator[Callable[[Evening], Evening]]:
+def play(tmp_path: Path) -> Iterator[Callable[[MoneySession], MoneySession]]:
     """Yield a function that plays a session. Remove everything afterwards."""
-    played: list[Evening] = []
+    played: list[MoneySession] = []
 
-    def one(evening: Evening) -> Evening:
-        played.append(evening)
-        evening.play()
-        return evening
+    def one(session: MoneySession) -> MoneySession:
+        played.append(session)
+        session.play()
+        return session
 
     yield one
-    for evening in played:
-        evening.close()
+    for session in played:
+        session.close()
 
 
 @pytest.fixture
@@ -99,14 +103,18 @@ COUNTED = {"valid": 3.0, "one_short": 1.0, "off_table": 1.0}
 
 @pytest.mark.parametrize(("shipped", "seed"), [("craps", 21), ("craps-v1", 22)])
 @needs_mosquitto
-def test_an_evening_of_craps_adds_up(
-    tmp_path: Path, play: Callable[[Evening], Evening], mosquitto: Mosquitto, shipped: str, seed: int
+def test_a_session_of_craps_adds_up(
+    tmp_path: Path,
+    play: Callable[[MoneySession], MoneySession],
+    mosquitto: Mosquitto,
+    shipped: str,
+    seed: int,
 ) -> None:
     behind_a_broker = shipped == "craps"
     rules = "craps-12-034" if behind_a_broker else "craps-v1"
     _, feed, _ = dice.simulate(seed, COUNTED, 7, rules=rules)  # type: ignore[arg-type]  # one of the two names
-    evening = play(
-        Evening(
+    session = play(
+        MoneySession(
             tmp_path,
             shipped,
             feed,
@@ -115,16 +123,20 @@ def test_an_evening_of_craps_adds_up(
             mishaps=WRECKS if behind_a_broker else KILLS,
         )
     )
-    found = proved(evening)
-    assert (found["ann"], found["at_risk"]) == with_sevens(evening.published, evening.made)
+    found = proved(session)
+    assert (found["ann"], found["at_risk"]) == with_sevens(session.published, session.made)
 
 
 @pytest.mark.parametrize(
     ("ruleset", "dozen"), [("roulette", 1), ("roulette-conventional", 2)], ids=["printed", "conventional"]
 )
 @needs_mosquitto
-def test_an_evening_of_roulette_adds_up(
-    tmp_path: Path, play: Callable[[Evening], Evening], mosquitto: Mosquitto, ruleset: str, dozen: int
+def test_a_session_of_roulette_adds_up(
+    tmp_path: Path,
+    play: Callable[[MoneySession], MoneySession],
+    mosquitto: Mosquitto,
+    ruleset: str,
+    dozen: int,
 ) -> None:
     _, feed, _ = wheel.simulate(12, {"valid": 1.0}, 6, wheel=wheel.AMERICAN)
     behind_a_broker = ruleset != "roulette"
@@ -133,8 +145,8 @@ def test_an_evening_of_roulette_adds_up(
         wagers: list[Wager] = [{"wager": "dozen", "which": 1}, {"wager": "odd"}]
         return wagers if after == "bets.opened" else []
 
-    evening = play(
-        Evening(
+    session = play(
+        MoneySession(
             tmp_path,
             "roulette",
             feed,
@@ -144,40 +156,44 @@ def test_an_evening_of_roulette_adds_up(
             mishaps=WRECKS if behind_a_broker else KILLS,
         )
     )
-    numbers = [str(number) for number in results(evening.published)]
+    numbers = [str(number) for number in results(session.published)]
     assert len(numbers) >= 5
-    balance = CHIPS - 100 * evening.made
+    balance = CHIPS - 100 * session.made
     balance += sum(100 * (dozen + 1) for number in numbers if 1 <= int(number) <= 12)
     balance += sum(200 for number in numbers if int(number) % 2)
-    found = proved(evening)
-    assert (found["ann"], found["at_risk"]) == (balance, 100 * (evening.made - 2 * len(numbers)))
+    found = proved(session)
+    assert (found["ann"], found["at_risk"]) == (balance, 100 * (session.made - 2 * len(numbers)))
 
 
-def test_an_evening_of_three_card_poker_adds_up(tmp_path: Path, play: Callable[[Evening], Evening]) -> None:
+def test_a_session_of_three_card_poker_adds_up(
+    tmp_path: Path, play: Callable[[MoneySession], MoneySession]
+) -> None:
     """Every wager of every deal is paid by the rules. Stakes of deals that do not count are returned.
 
     The table is killed between two deals, and during one deal, which is void and dealt again.
     """
     punter = card_money.Punter()
 
-    def cut_off(evening: Evening) -> None:
-        evening.cut_off()
-        assert evening.ask("GET", "/players/ann") == {
+    def cut_off(session: MoneySession) -> None:
+        session.cut_off()
+        assert session.ask("GET", "/players/ann") == {
             "player": "ann",
             "balance": CHIPS + card_money.won(card_money.CUT_OFF),
             "wagers": [],
         }
-        punter.again(evening)
+        punter.again(session)
 
-    mishaps = {4: Evening.kill_table, 2 * card_money.CUT_OFF + 1: cut_off}
-    evening = play(Evening(tmp_path, "three-card", card_money.feed(), punter, mishaps=mishaps))
-    ends = [outcome.type for outcome in evening.published if outcome.type.startswith("deal.")]
+    mishaps = {4: MoneySession.kill_table, 2 * card_money.CUT_OFF + 1: cut_off}
+    session = play(MoneySession(tmp_path, "three-card", card_money.feed(), punter, mishaps=mishaps))
+    ends = [outcome.type for outcome in session.published if outcome.type.startswith("deal.")]
     assert Counter(ends) == {"deal.called": 6, "deal.void": 2, "deal.corrected": 1}
-    found = proved(evening)
+    found = proved(session)
     assert (found["ann"], found["at_risk"]) == (CHIPS + card_money.won(), 0)
 
 
-def test_an_evening_of_high_roller_adds_up(tmp_path: Path, play: Callable[[Evening], Evening]) -> None:
+def test_a_session_of_high_roller_adds_up(
+    tmp_path: Path, play: Callable[[MoneySession], MoneySession]
+) -> None:
     """The rake is 10 % of each game's cards, and the Bonus Pot is funded before the prize (H-MONEY-1).
 
     The table is killed while cards are pitched, in two rolls, between rolls, and when a game is won.
@@ -185,24 +201,24 @@ def test_an_evening_of_high_roller_adds_up(tmp_path: Path, play: Callable[[Eveni
     stages: dict[int, object] = {}
 
     def noted(number: int, mishap: Mishap) -> Mishap:
-        def happens(evening: Evening) -> None:
-            mishap(evening)
-            state = evening.status("state")
+        def happens(session: MoneySession) -> None:
+            mishap(session)
+            state = session.status("state")
             assert isinstance(state, dict)
             stages[number] = state["high_roller"]["stage"]
 
         return happens
 
     mishaps = {
-        2: Evening.kill_table,
-        4: Evening.kill_table,
-        8: Evening.cut_off,
-        13: Evening.kill_table,
-        14: Evening.cut_off,
+        2: MoneySession.kill_table,
+        4: MoneySession.kill_table,
+        8: MoneySession.cut_off,
+        13: MoneySession.kill_table,
+        14: MoneySession.cut_off,
     }
     _, feed, _ = high_roller.simulate(14, games=3)
-    evening = play(
-        Evening(
+    session = play(
+        MoneySession(
             tmp_path,
             "high-roller",
             feed,
@@ -217,7 +233,7 @@ def test_an_evening_of_high_roller_adds_up(tmp_path: Path, play: Callable[[Eveni
     rake = bonus = 0
     won: Counter[str] = Counter()
     started: dict[int, GameStarted] = {}
-    for outcome in evening.published:
+    for outcome in session.published:
         match outcome.data:
             case GameStarted() as game:
                 started[game.game] = game
@@ -230,8 +246,8 @@ def test_an_evening_of_high_roller_adds_up(tmp_path: Path, play: Callable[[Eveni
             case _:
                 pass
     assert won
-    found = proved(evening)
+    found = proved(session)
     assert (found["rake"], found["bonus_pot"], found["at_risk"]) == (rake, bonus, 0)
-    house = evening.house()
-    assert {seat: house.balance(f"player:{evening.name} seat {seat}") for seat in won} == dict(won)
+    house = session.house()
+    assert {seat: house.balance(f"player:{session.name} seat {seat}") for seat in won} == dict(won)
     house.store.close()

@@ -45,15 +45,15 @@ Step = Feed
 def with_everything() -> high_roller.Simulation:
     """Return the first short session in which every kind of event occurs."""
     for seed in count(1):
-        evening = high_roller.Simulation(seed)
-        evening.draw_button()
+        simulation = high_roller.Simulation(seed)
+        simulation.draw_button()
         for number in range(1, GAMES + 1):
             if number == GAMES:
-                evening.enter("closing")
-            evening.play(number, final=number == GAMES)
-        published = [(str(one["type"]), cast("dict[str, object]", one["data"])) for one in evening.truth]
-        if kinds_of_event(published) >= EVERYTHING and len(evening.thrown) < 20:
-            return evening
+                simulation.enter("closing")
+            simulation.play(number, final=number == GAMES)
+        published = [(str(one["type"]), cast("dict[str, object]", one["data"])) for one in simulation.truth]
+        if kinds_of_event(published) >= EVERYTHING and len(simulation.thrown) < 20:
+            return simulation
     raise AssertionError
 
 
@@ -63,12 +63,12 @@ def kinds_of_event(published: Iterable[tuple[str, dict[str, object]]]) -> set[ob
     return {data[word[kind]] for kind, data in published if kind in word}
 
 
-def steps_of(evening: high_roller.Simulation) -> Iterator[Step]:
+def steps_of(simulation: high_roller.Simulation) -> Iterator[Step]:
     """Yield a session step by step."""
-    throws = [(scene.start_us, scene.end_us) for scene in evening.thrown]
+    throws = [(scene.start_us, scene.end_us) for scene in simulation.thrown]
     step: Feed = []
     inside: tuple[int, int] | None = None
-    for arrived, reading in in_order_of_arrival(evening.feed):
+    for arrived, reading in in_order_of_arrival(simulation.feed):
         of = next((span for span in throws if span[0] <= reading.t <= span[1]), None)
         if step and (of is None or of != inside):
             yield step
@@ -184,11 +184,11 @@ def uninterrupted(daemon: Daemon, steps: Iterable[Step]) -> Uninterrupted:
     setup = live_of(daemon).setup
     session = Session(replace(setup, state=live_of(daemon).core.view.state))
     progress = OpenAttempts(setup.first)
-    evening = Uninterrupted([], [], [])
+    whole = Uninterrupted([], [], [])
 
     def follow(effects: Sequence[Effect]) -> bool:
         outcomes = [effect for effect in effects if isinstance(effect, Outcome)]
-        evening.published.extend(outcomes)
+        whole.published.extend(outcomes)
         for outcome in outcomes:
             progress.follow(outcome)
         return progress.open_before(session.first())
@@ -206,11 +206,11 @@ def uninterrupted(daemon: Daemon, steps: Iterable[Step]) -> Uninterrupted:
                 counts.append(len(joined))
         if follow(session.advance(joined[-1][0] + shift_us + REST_US)):
             continue
-        evening.steps.append(joined)
-        evening.open_after.append(counts if session.first().roll == roll + 1 else [])
+        whole.steps.append(joined)
+        whole.open_after.append(counts if session.first().roll == roll + 1 else [])
         joined, counts, roll = [], [], session.first().roll
     assert not joined
-    return evening
+    return whole
 
 
 def of_play(published: list[Outcome]) -> Iterator[tuple[str, dict[str, object]]]:
@@ -251,7 +251,7 @@ def money(published: list[Outcome], folder: Path) -> dict[str, int]:
     return dict(proof.accounts)
 
 
-def test_an_evening_of_high_roller_survives_a_power_cut_after_every_input_and_in_every_throw(
+def test_a_session_of_high_roller_survives_a_power_cut_after_every_input_and_in_every_throw(
     house: HouseMaker, tmp_path: Path
 ) -> None:
     file = tmp_path / "high-roller.yaml"

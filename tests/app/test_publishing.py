@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.app.money import Evening
+from tests.app.money import MoneySession
 from tests.app.rig import Table, lines_of, tick, until
 from tests.app.test_daemon import kinds
 from tests.publish.broker import Mosquitto, needs_mosquitto
@@ -85,12 +85,12 @@ def test_too_many_unsettled_outcomes_lock_the_table_and_the_throw_in_progress_is
 
 @needs_mosquitto
 def test_play_goes_on_by_itself_once_settlement_has_caught_up(tmp_path: Path, mosquitto: Mosquitto) -> None:
-    evening = Evening(tmp_path, "craps", [], lambda _after, _made: [], broker=mosquitto)
-    file = Path(evening.table.name)
+    session = MoneySession(tmp_path, "craps", [], lambda _after, _made: [], broker=mosquitto)
+    file = Path(session.table.name)
     text = file.read_text(encoding="utf-8").replace("retry_s: 0.5", "retry_s: 0.5, max_unacknowledged: 1")
     file.write_text(text, encoding="utf-8")
-    assert evening.service is not None
-    table = evening.table
+    assert session.service is not None
+    table = session.table
     now_us = 0
 
     def goes_on(lock: str) -> bool:
@@ -103,10 +103,10 @@ def test_play_goes_on_by_itself_once_settlement_has_caught_up(tmp_path: Path, mo
         table.start(watch=False)
         until(lambda: goes_on("unlocked") or "settlement_behind" in str(table.status()["faults"]), "a start")
         until(lambda: goes_on("locked"), "the lock, because no engine settles yet")
-        evening.service.start()
+        session.service.start()
         until(lambda: goes_on("unlocked"), "the table to unlock itself")
-        until(evening.agree, "everything to be settled")
+        until(session.agree, "everything to be settled")
         assert table.terminate() == 0
-        assert evening.service.terminate() == 0
+        assert session.service.terminate() == 0
     finally:
-        evening.close()
+        session.close()

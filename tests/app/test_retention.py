@@ -14,7 +14,7 @@ from controller.model.tables import RetentionSettings
 from controller.settings.mistakes import SettingsError
 from controller.settings.tables import load_table
 from tests.app.rig import until
-from tests.journal.rig import NAME, NIGHT_US, Rig, append, begin, durable, evening, rig_in
+from tests.journal.rig import NAME, NIGHT_US, Rig, append, begin, durable, play_throws, rig_in
 
 KEPT_90 = RetentionSettings(evidence_days=90)
 
@@ -28,7 +28,7 @@ def played(rig: Rig) -> Journal:
     """Play eight throws that settlement has acknowledged."""
     journal = rig.open(Limits(rows_between_checkpoints=4))
     begin(journal)
-    for step in evening(8):
+    for step in play_throws(8):
         durable(append(journal, step))
     for row in rig.published:
         durable(journal.acknowledge(f"{NAME}/1/{row.seq}", row.link.hex(), "settlement"))

@@ -32,7 +32,7 @@ from controller.publish.mqtt import MqttSink
 from controller.publish.pump import Pump
 from controller.settlement_service import schema
 from controller.settlement_service.deliveries import AcknowledgedDelivery
-from tests.journal.rig import PATIENCE_S, append, begin, durable, evening, rig_in
+from tests.journal.rig import PATIENCE_S, append, begin, durable, play_throws, rig_in
 from tests.publish.broker import MOSQUITTO, Mosquitto
 from tests.publish.house import Alarms, half
 from tests.settlement_service.postgres import BINARIES, Cluster
@@ -73,7 +73,7 @@ class Table:
         self.key: Key = rig.key
         self.rows: list[Row] = []
         self.alarms = Alarms()
-        self._steps = iter(evening(throws))
+        self._steps = iter(play_throws(throws))
         self._journal = Journal.open(
             rig.place, rig.key, table=name, wall=rig.wall, on_durable=self._note_durable, alarm=lambda _: None
         )
@@ -207,7 +207,7 @@ def settle(folder: Path, url: str, *, tables: int, throws: int, kills: int) -> R
 
 def _done(tables: Sequence[Table], throws: int) -> float:
     """Return the fraction of the session that settlement has acknowledged."""
-    whole = len(tables) * sum(len(step.outcomes) for step in evening(throws))
+    whole = len(tables) * sum(len(step.outcomes) for step in play_throws(throws))
     return sum(len(table.rows) - table.waits for table in tables) / whole
 
 

@@ -194,7 +194,7 @@ def write_year(folder: Path, outcomes: int) -> None:
 def year_of(hands: Sequence[Hand], outcomes: int) -> Iterator[Draft]:
     """Yield this many of the session's outcomes and their evidence, with new numbers."""
     drafter = Drafter(NextNumbers())
-    evening = [
+    drafts = [
         (draft, decode_outcome(draft.body) if draft.seq is not None else None)
         for hand in hands
         for draft in drafter.draft_effects(
@@ -202,7 +202,7 @@ def year_of(hands: Sequence[Hand], outcomes: int) -> Iterator[Draft]:
         )
     ]
     seq = 0
-    for draft, outcome in cycle(evening):
+    for draft, outcome in cycle(drafts):
         if outcome is None:
             yield draft
             continue

@@ -44,8 +44,8 @@ def main() -> int:
     faults: list[str] = []
     with tempfile.TemporaryDirectory() as folder:
         key = key_in(Path(folder))
-        evening = interleaved([rounds(name, key, given.spins, 1, name) for name in names])
-        bench = Bench(key, names, evening)
+        rounds_played = interleaved([rounds(name, key, given.spins, 1, name) for name in names])
+        bench = Bench(key, names, rounds_played)
         bench.compare("SQLite", *(f"sqlite:///{folder}/{word}.db" for word in ("run", "bare", "kill")))
         faults += bench.kill("SQLite", f"sqlite:///{folder}/kill.db", given.kills)
         if BINARIES is not None:
@@ -58,20 +58,20 @@ def main() -> int:
     return 1 if faults else 0
 
 
-def interleaved(evenings: Sequence[Sequence[Sequence[Line]]]) -> list[Round]:
+def interleaved(sessions: Sequence[Sequence[Sequence[Line]]]) -> list[Round]:
     """Interleave the sessions of all tables, round by round."""
     return [
         (
             [one[0] for one in of_tables],
             [lines for lines in chain(*zip_longest(*(one[1:] for one in of_tables))) if lines is not None],
         )
-        for of_tables in zip(*evenings, strict=True)
+        for of_tables in zip(*sessions, strict=True)
     ]
 
 
-def payloads(evening: Sequence[Round]) -> Iterator[list[bytes]]:
+def payloads(rounds_played: Sequence[Round]) -> Iterator[list[bytes]]:
     """Yield the events of the outcomes in batches, one per transaction."""
-    for _, line in evening:
+    for _, line in rounds_played:
         for start in range(0, len(line), BATCH):
             yield [bytes.fromhex(one.line[2:]) for one in line[start : start + BATCH]]
 
@@ -79,10 +79,10 @@ def payloads(evening: Sequence[Round]) -> Iterator[list[bytes]]:
 class Bench:
     """A session of many tables, settled on successive databases."""
 
-    def __init__(self, key: Key, names: Sequence[str], evening: Sequence[Round]) -> None:
+    def __init__(self, key: Key, names: Sequence[str], rounds_played: Sequence[Round]) -> None:
         self._key = key
         self._names = names
-        self._evening = evening
+        self._rounds = rounds_played
         self._balances: dict[str, int] = {}
         self.faults: list[str] = []
 
@@ -103,13 +103,13 @@ class Bench:
         events = bets = 0
         settling_s = betting_s = 0.0
         with self.house(url) as house:
-            for number, (made, _) in enumerate(self._evening):
+            for number, (made, _) in enumerate(self._rounds):
                 start = time.perf_counter()
                 for bet in made:
                     table, fields = json.loads(bet.line[2:])
                     house.desk.bet(house.new_identity(), table, fields)
                 between = time.perf_counter()
-                for batch in payloads(self._evening[number : number + 1]):
+                for batch in payloads(self._rounds[number : number + 1]):
                     answers = house.engine.deliver(batch)
                     assert all(isinstance(answer, AcknowledgedDelivery) for answer in answers)
                     events += len(batch)
@@ -133,7 +133,7 @@ class Bench:
         store = Store(url)
         store.open()
         start = time.perf_counter()
-        for batch in payloads(self._evening):
+        for batch in payloads(self._rounds):
             rows = []
             for payload in batch:
                 delivery = read(payload)
@@ -160,7 +160,7 @@ class Bench:
         """Settle the session with successive engines that are killed; return the errors."""
         with self.house(url):
             pass
-        published = [line for made, outcomes in self._evening for line in (*made, *outcomes)]
+        published = [line for made, outcomes in self._rounds for line in (*made, *outcomes)]
         chance = random.Random(1)
         done: set[str] = set()
         engines = 0

@@ -32,7 +32,7 @@ class Pipe(Terminal):
         return False
 
 
-def evening(*words: str) -> argparse.Namespace:
+def demo_arguments(*words: str) -> argparse.Namespace:
     parser = argparse.ArgumentParser()
     demo.add_arguments(parser)
     return parser.parse_args(words)
@@ -42,7 +42,7 @@ def shown(stream: Terminal, environment: dict[str, str], *words: str) -> tuple[i
     """Show the demonstration, by default without cards."""
     pauses: list[float] = []
     code = demo.play(
-        evening("--games", "0", "--deals", "0", *words), Screen(stream, environment), pauses.append
+        demo_arguments("--games", "0", "--deals", "0", *words), Screen(stream, environment), pauses.append
     )
     return code, stream.getvalue(), pauses
 
@@ -125,7 +125,7 @@ def test_a_demonstration_without_anything_to_play_is_short() -> None:
 @pytest.mark.parametrize("words", [("--throws", "-1"), ("--seed", "six")])
 def test_bad_numbers_are_refused(words: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as stopped:
-        evening(*words)
+        demo_arguments(*words)
     assert stopped.value.code == 2
     assert f"found '{words[1]}'" in capsys.readouterr().err
 

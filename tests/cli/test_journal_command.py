@@ -17,7 +17,7 @@ import controller
 from controller.cli.main import main
 from controller.journal import contents
 from controller.journal.keys import load_key
-from tests.journal.rig import NAME, Rig, append, begin, durable, evening, rig_in
+from tests.journal.rig import NAME, Rig, append, begin, durable, play_throws, rig_in
 from tests.journal.tamper import sql, tamper
 
 AS_ANOTHER_USER = """
@@ -118,7 +118,7 @@ def test_rows_and_outcomes_that_are_missing_are_counted(
     rig = rig_in(tmp_path)
     opened = rig.open()
     begin(opened)
-    for step in evening(2):
+    for step in play_throws(2):
         durable(append(opened, step))
     opened.close()
     old = tmp_path / "old.db"
@@ -172,7 +172,7 @@ def test_a_journal_verifies_as_sound_while_it_is_written(
     rig = rig_in(tmp_path)
     with rig.open() as opened:
         begin(opened)
-        for step in evening(2):
+        for step in play_throws(2):
             durable(append(opened, step))
         assert verify(capsys, rig.place.journal, "--head", str(rig.place.head))[0] == 0
 
@@ -223,7 +223,7 @@ def test_a_journal_that_another_user_writes_is_reported_with_its_owner(open_fold
     rig = rig_in(folder)
     with rig.open() as opened:
         begin(opened)
-        durable(append(opened, evening(1)[0]))
+        durable(append(opened, play_throws(1)[0]))
         (folder / "journal.db-shm").chmod(0o600)
         code, said = as_a_stranger("verify", "--journal", str(folder / "journal.db"), "--no-head")
     assert code == 2

@@ -215,7 +215,7 @@ ROUNDS = st.lists(
 
 @settings(max_examples=25, deadline=None)
 @given(ROUNDS, st.sampled_from(["craps-12-034", "craps-v1"]))
-def test_a_corrected_evening_equals_the_evening_called_right_at_once(
+def test_a_corrected_session_equals_the_session_called_right_at_once(
     rounds: list[tuple[tuple[Face, Face], tuple[Face, Face], list[object]]], rules: str
 ) -> None:
     corrected, right = Played(rules), Played(rules)

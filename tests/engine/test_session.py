@@ -124,12 +124,12 @@ def test_a_call_that_was_still_held_when_the_recording_ends_was_never_reported()
 
 
 def test_outcomes_of_a_cut_off_recording_are_the_first_ones_of_the_complete_recording() -> None:
-    evening = [*THROW, *throw(9 * SECOND_US, (2, 4), short_mm=(0, 300)), *throw(17 * SECOND_US, (2, 4))]
-    whole = play(evening).outcomes
+    readings = [*THROW, *throw(9 * SECOND_US, (2, 4), short_mm=(0, 300)), *throw(17 * SECOND_US, (2, 4))]
+    whole = play(readings).outcomes
     chance = random.Random(5)
     for _ in range(40):
-        cut = chance.randrange(len(evening))
-        published = Played().feed(evening[:cut]).finish(cut=True).outcomes
+        cut = chance.randrange(len(readings))
+        published = Played().feed(readings[:cut]).finish(cut=True).outcomes
         ended = [o for o in published if [r.code for r in getattr(o.data, "reasons", ())] == ["power_lost"]]
         kept = published[: len(published) - len(ended)]
         assert kept == whole[: len(kept)]

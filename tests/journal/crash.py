@@ -27,7 +27,7 @@ from controller.journal.journal import Journal
 from controller.journal.reading import Reader
 from controller.journal.writer import Limits, Ticket
 from tests.journal.disks import RecordingDisk, Written, mounted
-from tests.journal.rig import NAME, Rig, append, begin, durable, evening, rig_in
+from tests.journal.rig import NAME, Rig, append, begin, durable, play_throws, rig_in
 
 SECTORS = (512, 4096)
 LIMITS = Limits(rows_between_checkpoints=12, wal_pages=4, max_per_commit=3)
@@ -36,7 +36,7 @@ HEAD = "head"
 FILES = ("journal.db", "journal.db-wal", HEAD)
 
 
-class Evening:
+class RecordedSession:
     """A recorded session: the files before it, and all operations on them in order."""
 
     def __init__(self, rig: Rig, before: dict[str, bytes], log: Sequence[Written]) -> None:
@@ -47,7 +47,7 @@ class Evening:
             self.bodies = [row.body for row in reader.rows() if row.seq is not None]
 
 
-def record(folder: Path, throws: int = 6) -> Evening:
+def record(folder: Path, throws: int = 6) -> RecordedSession:
     """Play a session on a recording disk, including its head file."""
     rig = rig_in(folder)
     disk = RecordingDisk()
@@ -65,15 +65,15 @@ def record(folder: Path, throws: int = 6) -> Evening:
         before = {name: _path(rig, name).read_bytes() for name in FILES}
         disk.log.clear()
         durable(begin(journal))
-        for number, step in enumerate(evening(throws)):
+        for number, step in enumerate(play_throws(throws)):
             ticket = append(journal, step)
             if number % 3:
                 durable(ticket)
         journal.close()
-    return Evening(rig, before, tuple(disk.log))
+    return RecordedSession(rig, before, tuple(disk.log))
 
 
-def crash_states(played: Evening, states: int, seed: int) -> Iterator[tuple[dict[str, bytes], int]]:
+def crash_states(played: RecordedSession, states: int, seed: int) -> Iterator[tuple[dict[str, bytes], int]]:
     """Yield crash states of the disk, each with the number of the last outcome published by then."""
     chance = random.Random(seed)
     for _ in range(states):
@@ -83,7 +83,7 @@ def crash_states(played: Evening, states: int, seed: int) -> Iterator[tuple[dict
         yield {name: _image(played.before[name], log, name, chance) for name in FILES}, reported
 
 
-def losses(played: Evening, states: int, seed: int, folder: Path) -> Counter[str]:
+def losses(played: RecordedSession, states: int, seed: int, folder: Path) -> Counter[str]:
     """Try this many crash states; count the errors by kind."""
     wrong: Counter[str] = Counter()
     for number, (images, published) in enumerate(crash_states(played, states, seed)):
@@ -98,7 +98,7 @@ def losses(played: Evening, states: int, seed: int, folder: Path) -> Counter[str
     return wrong
 
 
-def _fault_in(rig: Rig, played: Evening, published: int) -> str | None:
+def _fault_in(rig: Rig, played: RecordedSession, published: int) -> str | None:
     """Open this state as the daemon would, verify it, and compare it with the published outcomes."""
     try:
         with rig.open() as journal:

@@ -87,7 +87,7 @@ def throws(count: int, start_us: int = SECOND_US) -> list[AnyReading]:
 
 
 @functools.cache
-def evening(count: int, rules: str = "craps-12-034") -> tuple[Step, ...]:
+def play_throws(count: int, rules: str = "craps-12-034") -> tuple[Step, ...]:
     """Play this many throws, and enough time for the last call."""
     session = Session(setup_at(NextNumbers(), State(), rules=rules))
     readings = throws(count)
@@ -133,7 +133,7 @@ class Rig:
 
     def played(self, count: int, *, rules: str = "craps-12-034", limits: Limits = LIMITS) -> list[Step]:
         """Journal a session of this many throws, from opening the journal to closing it."""
-        steps = list(evening(count, rules))
+        steps = list(play_throws(count, rules))
         with self.open(limits) as journal:
             begin(journal, rules=rules)
             for step in steps:

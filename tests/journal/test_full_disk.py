@@ -11,7 +11,7 @@ from controller.journal.faults import JournalFault
 from controller.journal.keys import load_key, new_key
 from controller.journal.lock import Lock, lock_path, os_fault
 from controller.journal.reading import Reader
-from tests.journal.rig import PATIENCE_S, append, begin, durable, evening, rig_in
+from tests.journal.rig import PATIENCE_S, append, begin, durable, play_throws, rig_in
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="mounting a small disk needs root")
 
@@ -47,7 +47,7 @@ def fill(disk: Path) -> Path:
 
 def test_a_full_disk_is_a_fault_that_clears_when_space_returns(small: Path) -> None:
     rig = rig_in(small)
-    steps = evening(6)
+    steps = play_throws(6)
     journal = rig.open()
     durable(begin(journal))
     ballast = fill(small)

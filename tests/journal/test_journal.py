@@ -15,7 +15,7 @@ from controller.journal.writer import Limits, Ticket
 from controller.model.effects import LateReading
 from controller.model.readings import BallDrop
 from tests.journal.disks import Disk, RefusingDisk, StallingDisk, mounted
-from tests.journal.rig import LIMITS, NAME, PATIENCE_S, Rig, append, begin, durable, evening
+from tests.journal.rig import LIMITS, NAME, PATIENCE_S, Rig, append, begin, durable, play_throws
 
 
 def late(t: int) -> LateReading:
@@ -51,15 +51,15 @@ def test_a_reported_outcome_is_already_on_the_disk(rig: Rig) -> None:
         rig.place, rig.key, table=NAME, wall=rig.wall, on_durable=look, alarm=lambda _: None
     ) as journal:
         begin(journal)
-        for step in evening(3):
+        for step in play_throws(3):
             append(journal, step)
-    assert len(seen) == sum(len(step.outcomes) for step in evening(3))
+    assert len(seen) == sum(len(step.outcomes) for step in play_throws(3))
     assert all(seen)
 
 
 def test_a_stalled_disk_delays_no_caller_and_loses_nothing(rig: Rig) -> None:
     disk = StallingDisk()
-    steps = evening(6)
+    steps = play_throws(6)
     with mounted(disk) as vfs:
         journal = rig.open(vfs=vfs)
         durable(begin(journal))
@@ -89,9 +89,9 @@ def test_rows_handed_over_together_share_a_commit(rig: Rig) -> None:
         journal = rig.open(vfs=vfs)
         durable(begin(journal))
         disk.stall()
-        tickets = [append(journal, evening(6)[0])]
+        tickets = [append(journal, play_throws(6)[0])]
         assert disk.stalled.wait(PATIENCE_S)
-        tickets += [append(journal, step) for step in evening(6)[1:]]
+        tickets += [append(journal, step) for step in play_throws(6)[1:]]
         commits.clear()
         disk.go_on()
         for ticket in tickets:
@@ -116,7 +116,7 @@ def test_a_disk_that_refuses_writes_is_a_named_fault_that_clears(
     rig: Rig, error: type[apsw.Error], code: str, at: str
 ) -> None:
     disk = RefusingDisk(error, at="write" if at == "write" else "sync")
-    steps = evening(4)
+    steps = play_throws(4)
     with mounted(disk) as vfs:
         journal = rig.open(vfs=vfs)
         durable(begin(journal))
@@ -144,10 +144,10 @@ def test_rows_beyond_the_queues_limit_are_a_fault_and_leave_no_gap(rig: Rig) -> 
         journal = rig.open(Limits(max_waiting=3), vfs=vfs)
         durable(begin(journal))
         disk.stall()
-        taken = [append(journal, evening(6)[0])]
+        taken = [append(journal, play_throws(6)[0])]
         assert disk.stalled.wait(PATIENCE_S)
-        taken += [append(journal, step) for step in evening(6)[1:4]]
-        for step in evening(6)[4:6]:
+        taken += [append(journal, step) for step in play_throws(6)[1:4]]
+        for step in play_throws(6)[4:6]:
             with pytest.raises(JournalFault, match="3 entries waiting") as raised:
                 append(journal, step)
             assert raised.value.code == "journal_overflow"
@@ -155,10 +155,10 @@ def test_rows_beyond_the_queues_limit_are_a_fault_and_leave_no_gap(rig: Rig) -> 
         for ticket in taken:
             durable(ticket)
         with pytest.raises(JournalFault, match="journal_overflow"):
-            append(journal, evening(6)[4])
+            append(journal, play_throws(6)[4])
         journal.close()
     assert rig.alarms == ["journal_overflow"]
-    assert [row.seq for row in rig.published] == [o.seq for step in evening(6)[:4] for o in step.outcomes]
+    assert [row.seq for row in rig.published] == [o.seq for step in play_throws(6)[:4] for o in step.outcomes]
 
 
 def test_closing_on_a_disk_that_refuses_writes_reports_what_is_lost(rig: Rig) -> None:
@@ -167,7 +167,7 @@ def test_closing_on_a_disk_that_refuses_writes_reports_what_is_lost(rig: Rig) ->
         journal = rig.open(vfs=vfs)
         durable(begin(journal))
         disk.refuses = True
-        append(journal, evening(2)[0])
+        append(journal, play_throws(2)[0])
         assert disk.refused.wait(PATIENCE_S)
         with pytest.raises(JournalFault, match="journal_not_flushed"):
             journal.close(timeout_s=0.01)
@@ -186,7 +186,7 @@ def test_a_closed_journal_accepts_nothing(rig: Rig) -> None:
 def test_a_gap_in_the_outcome_numbers_is_refused(rig: Rig) -> None:
     with rig.open() as journal:
         durable(begin(journal))
-        steps = [step for step in evening(3) if step.outcomes]
+        steps = [step for step in play_throws(3) if step.outcomes]
         durable(append(journal, steps[0]))
         with pytest.raises(JournalFault, match="journal_out_of_sequence"):
             append(journal, steps[2])
@@ -211,7 +211,7 @@ def test_an_exception_in_a_listener_does_not_stop_the_journal(rig: Rig) -> None:
         alarm=lambda fault: alarms.append(None if fault is None else fault.code),
     ) as journal:
         durable(begin(journal))
-        durable(append(journal, evening(1)[0]))
+        durable(append(journal, play_throws(1)[0]))
     assert len(heard) == 2
     assert alarms == ["journal_teller_failed", None]
 
@@ -223,7 +223,7 @@ def test_an_exception_in_the_writer_is_reported_as_a_fault(rig: Rig, monkeypatch
     journal = rig.open()
     durable(begin(journal))
     monkeypatch.setattr("controller.journal.writer.seal", fail)
-    ticket = append(journal, evening(1)[0])
+    ticket = append(journal, play_throws(1)[0])
     journal.close()
     assert not ticket.durable
     assert rig.alarms == ["journal_stopped"]
@@ -234,19 +234,21 @@ def test_an_exception_in_the_writer_is_reported_as_a_fault(rig: Rig, monkeypatch
 def test_late_readings_wait_for_a_row_to_be_stored_with(rig: Rig) -> None:
     with rig.open() as journal:
         durable(begin(journal))
-        first = journal.append([late(1)], evening(1)[0].state, evening(1)[0].first)
-        second = journal.append([late(2)], evening(1)[0].state, evening(1)[0].first)
-        durable(append(journal, evening(1)[0]))
+        first = journal.append([late(1)], play_throws(1)[0].state, play_throws(1)[0].first)
+        second = journal.append([late(2)], play_throws(1)[0].state, play_throws(1)[0].first)
+        durable(append(journal, play_throws(1)[0]))
         assert durable(first).rows == durable(second).rows
     assert names(rig).count("readings.late") == 1
 
 
 def test_late_readings_get_their_own_row_after_a_time(rig: Rig) -> None:
     with rig.open(Limits(max_late=3)) as journal:
-        tickets = [journal.append([late(t)], evening(1)[0].state, evening(1)[0].first) for t in range(3)]
+        tickets = [
+            journal.append([late(t)], play_throws(1)[0].state, play_throws(1)[0].first) for t in range(3)
+        ]
         for ticket in tickets:
             durable(ticket)
-        last = journal.append([late(4)], evening(1)[0].state, evening(1)[0].first)
+        last = journal.append([late(4)], play_throws(1)[0].state, play_throws(1)[0].first)
     assert last.durable
 
 
@@ -260,7 +262,7 @@ def test_events_are_journaled_beside_outcomes(rig: Rig) -> None:
 def test_the_wal_is_checkpointed_when_nothing_waits(rig: Rig) -> None:
     with rig.open(Limits(wal_pages=1)) as journal:
         begin(journal)
-        for step in evening(3):
+        for step in play_throws(3):
             append(journal, step)
         durable(journal.note("clock.noted", {}))
         durable(journal.note("clock.noted", {}))
@@ -300,11 +302,11 @@ def test_a_head_file_that_cannot_be_written_is_a_fault_and_delays_nothing(
         durable(begin(journal))
         with monkeypatch.context() as patch:
             patch.setattr(os, "pwrite", refuse)
-            durable(append(journal, evening(2)[0]))
-            durable(append(journal, evening(2)[1]))
-        durable(append(journal, evening(2)[2]))
+            durable(append(journal, play_throws(2)[0]))
+            durable(append(journal, play_throws(2)[1]))
+        durable(append(journal, play_throws(2)[2]))
     assert rig.alarms == ["journal_disk_full", None]
-    assert len(rig.published) == sum(len(step.outcomes) for step in evening(2)[:3])
+    assert len(rig.published) == sum(len(step.outcomes) for step in play_throws(2)[:3])
 
 
 def test_the_default_limits_are_those_of_a_table(rig: Rig) -> None:

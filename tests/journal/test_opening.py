@@ -19,7 +19,7 @@ from controller.journal.keys import load_key, new_key
 from controller.journal.opening import Acceptance, recover
 from controller.journal.reading import Reader
 from controller.journal.writer import Limits
-from tests.journal.rig import NAME, Rig, append, begin, durable, evening, renumbered, rig_in
+from tests.journal.rig import NAME, Rig, append, begin, durable, play_throws, renumbered, rig_in
 from tests.journal.tamper import sql, tamper
 
 ANN = Acceptance(by="manager", who="ann", reason="the card was replaced")
@@ -42,7 +42,7 @@ def play_on(rig: Rig) -> None:
     with rig.open() as journal:
         begin(journal)
         recovered = journal.recovered
-        for step in evening(1)[:1]:
+        for step in play_throws(1)[:1]:
             durable(append(journal, renumbered(step, recovered.first.seq, recovered.session)))
 
 
@@ -72,7 +72,7 @@ def test_another_program_with_the_file_open_never_sees_a_partial_commit(rig: Rig
         durable(begin(journal))
         with Reader(rig.place.journal) as reader:
             before = len(list(reader.rows()))
-            durable(append(journal, evening(1)[0]))
+            durable(append(journal, play_throws(1)[0]))
             assert len(list(reader.rows())) > before
 
 
@@ -179,7 +179,7 @@ def test_rows_missing_at_the_end_are_reported(rig: Rig) -> None:
     """The WAL of a controller that lost power is deleted with its commits."""
     journal = rig.open(Limits(rows_between_checkpoints=1000))
     begin(journal)
-    for step in evening(2):
+    for step in play_throws(2):
         durable(append(journal, step))
     cut = Rig(rig.folder / "cut", rig.key)
     cut.folder.mkdir()
@@ -327,7 +327,7 @@ def test_a_named_person_may_accept_a_loss_and_this_is_journaled(rig: Rig, loss: 
         assert recovered.first.seq == before.seq + 1, "an outcome's number must never be used twice"
         assert recovered.session == before.session + 1
         begin(journal)
-        durable(append(journal, renumbered(evening(1)[0], recovered.first.seq, recovered.session)))
+        durable(append(journal, renumbered(play_throws(1)[0], recovered.first.seq, recovered.session)))
     play_on(rig)
     with Reader(rig.place.journal) as reader:
         (row,) = reader.rows(types={"journal.accepted"})

@@ -4,7 +4,7 @@ import pytest
 
 from controller.journal.contents import decode_outcome
 from controller.journal.reading import Reader
-from tests.journal.rig import NAME, Rig, append, begin, durable, evening
+from tests.journal.rig import NAME, Rig, append, begin, durable, play_throws
 
 
 def waiting(rig: Rig, limit: int = 100, after_n: int = 0) -> list[int | None]:
@@ -28,7 +28,7 @@ def test_every_outcome_waits_in_order(rig: Rig) -> None:
 def test_an_acknowledgement_closes_its_outcome_and_is_journaled(rig: Rig) -> None:
     with rig.open() as journal:
         begin(journal)
-        for step in evening(2):
+        for step in play_throws(2):
             durable(append(journal, step))
         second = rig.published[1]
         assert second.body is not None
@@ -44,7 +44,7 @@ def test_an_acknowledgement_closes_its_outcome_and_is_journaled(rig: Rig) -> Non
 def test_acknowledgements_that_come_together_close_once_each(rig: Rig) -> None:
     with rig.open() as journal:
         begin(journal)
-        for step in evening(3):
+        for step in play_throws(3):
             durable(append(journal, step))
         tickets = [
             journal.acknowledge(f"{NAME}/1/{row.seq}", row.link.hex(), "settlement")
@@ -75,7 +75,7 @@ def test_an_acknowledgement_that_does_not_match_closes_nothing_and_is_a_fault(
 ) -> None:
     with rig.open() as journal:
         begin(journal)
-        for step in evening(1):
+        for step in play_throws(1):
             durable(append(journal, step))
         before = waiting(rig)
         durable(journal.acknowledge(outcome_id, chain, "settlement"))

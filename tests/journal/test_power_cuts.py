@@ -16,7 +16,7 @@ KILLS = 25
 
 
 @pytest.fixture(scope="module")
-def played(tmp_path_factory: pytest.TempPathFactory) -> crash.Evening:
+def played(tmp_path_factory: pytest.TempPathFactory) -> crash.RecordedSession:
     """Record one session, from which all crash states are derived."""
     return crash.record(tmp_path_factory.mktemp("played"))
 
@@ -29,7 +29,7 @@ def careless() -> Iterator[None]:
     store.SYNCHRONOUS = "FULL"
 
 
-def test_the_recorded_session_includes_both_kinds_of_checkpoint(played: crash.Evening) -> None:
+def test_the_recorded_session_includes_both_kinds_of_checkpoint(played: crash.RecordedSession) -> None:
     places = [place for place, line in enumerate(played.log) if line.op == "told"]
     during = played.log[places[0] : places[-1]]
     assert {(line.name, line.op) for line in during} >= {
@@ -42,16 +42,18 @@ def test_the_recorded_session_includes_both_kinds_of_checkpoint(played: crash.Ev
 
 
 @pytest.mark.parametrize("seed", [1, 2])
-def test_no_crash_state_loses_a_published_outcome(played: crash.Evening, tmp_path: Path, seed: int) -> None:
+def test_no_crash_state_loses_a_published_outcome(
+    played: crash.RecordedSession, tmp_path: Path, seed: int
+) -> None:
     assert crash.losses(played, STATES // 2, seed, tmp_path) == {}
 
 
 @pytest.mark.usefixtures("careless")
 def test_a_writer_that_does_not_wait_is_caught(tmp_path: Path) -> None:
     """The same states must show losses with synchronous=NORMAL, or the check could not detect a loss."""
-    careless_evening = crash.record(tmp_path)
+    careless_session = crash.record(tmp_path)
     store.SYNCHRONOUS = "FULL"
-    found = crash.losses(careless_evening, STATES, 1, tmp_path)
+    found = crash.losses(careless_session, STATES, 1, tmp_path)
     assert found["lost"] + found["journal_cut_short"] > 0
 
 
@@ -72,5 +74,5 @@ def test_no_kill_loses_a_published_outcome() -> None:
 
 
 @pytest.mark.slow
-def test_many_crash_states_lose_nothing(played: crash.Evening, tmp_path: Path) -> None:
+def test_many_crash_states_lose_nothing(played: crash.RecordedSession, tmp_path: Path) -> None:
     assert crash.losses(played, 500, 3, tmp_path) == {}

@@ -34,8 +34,8 @@ from tests.journal.rig import (
     append,
     begin,
     durable,
-    evening,
     identity,
+    play_throws,
     session_steps,
     setup_at,
     throws,
@@ -210,7 +210,7 @@ def test_a_verdict_that_this_version_cannot_judge_is_left_open(rig: Rig) -> None
 
 def test_the_recording_behind_an_outcome_is_named(rig: Rig) -> None:
     span = Recording(name="2026-01-01T20.jsonl.gz", from_us=1, to_us=2, sha256="ab")
-    step = evening(1)[0]
+    step = play_throws(1)[0]
     with rig.open() as journal:
         begin(journal)
         durable(journal.append(step.effects, step.state, step.first, span))
@@ -242,7 +242,7 @@ def judged_again_everywhere(rig: Rig, readings: list[AnyReading], setup: Setup) 
 
 
 @pytest.mark.parametrize("rules", ["craps-12-034", "craps-v1"])
-def test_a_simulated_evening_is_judged_the_same_from_its_evidence(rig: Rig, rules: dice.Rules) -> None:
+def test_a_simulated_session_is_judged_the_same_from_its_evidence(rig: Rig, rules: dice.Rules) -> None:
     """Throws of every kind: short, staggered, cocked, off the table, doubtful, ruled on."""
     header, feed, _ = dice.simulate(5, n=25, rules=rules)
     assert header.dice_table is not msgspec.UNSET

@@ -10,7 +10,7 @@ from controller.journal.opening import recover
 from controller.journal.reading import Reader
 from controller.journal.recall import find_attempt, recall
 from controller.journal.writer import Limits
-from tests.journal.rig import NAME, NIGHT_US, Rig, append, begin, durable, evening
+from tests.journal.rig import NAME, NIGHT_US, Rig, append, begin, durable, play_throws
 from tests.journal.tamper import sql, tamper
 
 EVER_US = NIGHT_US * 2
@@ -23,7 +23,7 @@ def play_and_prune(
     """Play eight throws, have the first outcomes acknowledged, prune, and wait until the rows are pruned."""
     with rig.open(Limits(rows_between_checkpoints=4)) as journal:
         begin(journal)
-        for step in evening(8):
+        for step in play_throws(8):
             durable(append(journal, step))
         for row in rig.published[:acknowledged]:
             durable(journal.acknowledge(f"{NAME}/1/{row.seq}", row.link.hex(), "settlement"))
@@ -144,7 +144,7 @@ def test_the_triggers_that_forbid_changes_are_back_after_pruning(rig: Rig) -> No
 def test_a_journal_without_a_checkpoint_keeps_everything(rig: Rig) -> None:
     with rig.open() as journal:
         begin(journal)
-        for step in evening(2):
+        for step in play_throws(2):
             durable(append(journal, step))
         ticket = durable(journal.prune(evidence_before_us=EVER_US, bodies_before_us=EVER_US, by="manager"))
         assert ticket.rows[0].body is not None

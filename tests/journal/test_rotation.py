@@ -14,7 +14,7 @@ from controller.journal.opening import Authorization, replace_key
 from controller.journal.reading import Reader
 from controller.journal.recall import recall
 from controller.journal.store import insert, open_writer, rows_where
-from tests.journal.rig import NAME, Rig, append, begin, durable, evening, renumbered
+from tests.journal.rig import NAME, Rig, append, begin, durable, play_throws, renumbered
 from tests.journal.tamper import sql, tamper
 
 ANN = Authorization(by="root", who="ann", reason="yearly")
@@ -37,7 +37,7 @@ def play_on(rig: Rig) -> None:
     with rig.open() as journal:
         begin(journal)
         recovered = journal.recovered
-        durable(append(journal, renumbered(evening(1)[0], recovered.first.seq, recovered.session)))
+        durable(append(journal, renumbered(play_throws(1)[0], recovered.first.seq, recovered.session)))
 
 
 def verified(rig: Rig) -> tuple[str, ...]:

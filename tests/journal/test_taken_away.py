@@ -9,7 +9,7 @@ import pytest
 from controller.journal.faults import JournalFault
 from controller.journal.journal import Journal
 from controller.journal.reading import Reader
-from tests.journal.rig import PATIENCE_S, Rig, append, begin, durable, evening, rig_in
+from tests.journal.rig import PATIENCE_S, Rig, append, begin, durable, play_throws, rig_in
 
 
 def _delete(file: Path) -> None:
@@ -66,7 +66,7 @@ def test_a_removed_journal_file_is_a_fault_even_when_nothing_is_written(
 @pytest.mark.parametrize("name", FILES[:2])
 @pytest.mark.parametrize("deed", DEEDS)
 def test_no_outcome_in_a_removed_file_is_published(rig: Rig, deed: Deed, name: str) -> None:
-    steps = evening(3)
+    steps = play_throws(3)
     journal = rig.open()
     durable(begin(journal))
     durable(append(journal, steps[0]))
@@ -80,7 +80,7 @@ def test_no_outcome_in_a_removed_file_is_published(rig: Rig, deed: Deed, name: s
 
 
 def test_waiting_outcomes_are_published_once_the_file_is_restored(rig: Rig) -> None:
-    steps = evening(3)
+    steps = play_throws(3)
     journal = rig.open()
     durable(begin(journal))
     _rename(rig.place.journal)
@@ -99,7 +99,7 @@ def test_waiting_outcomes_are_published_once_the_file_is_restored(rig: Rig) -> N
 def test_published_outcomes_are_there_once_the_file_is_restored_after_the_end(rig: Rig, name: str) -> None:
     journal = rig.open()
     durable(begin(journal))
-    for step in evening(3):
+    for step in play_throws(3):
         durable(append(journal, step))
     published = [row.seq for row in rig.published]
     _rename(_file(rig, name))

@@ -28,7 +28,7 @@ from controller.journal.opening import ACCEPTABLE, Acceptance
 from controller.journal.reading import Reader
 from controller.journal.store import insert, rows_where
 from controller.journal.writer import Limits
-from tests.journal.rig import NAME, Rig, append, begin, durable, evening
+from tests.journal.rig import NAME, Rig, append, begin, durable, play_throws
 from tests.journal.tamper import sql, tamper
 
 ANN = Acceptance(by="manager", who="ann", reason="it must go on")
@@ -294,7 +294,7 @@ def test_whenever_the_power_fails_the_last_row_on_the_disk_is_signed(rig: Rig) -
     with rig.open(SPARSE) as journal:
         durable(begin(journal))
         durable(journal.note("clock.noted", {"by_us": 1}))
-        for step in evening(2):
+        for step in play_throws(2):
             durable(append(journal, step))
             durable(journal.note("control.used", {"did": "nothing"}))
             with Reader(rig.place.journal) as reader:
@@ -325,7 +325,7 @@ def as_power_failed(rig: Rig, folder: Path) -> Rig:
     """Continue play, with checkpoints, and copy the files just after the last outcome was published."""
     with rig.open(SPARSE) as journal:
         durable(begin(journal))
-        for step in evening(14):
+        for step in play_throws(14):
             durable(append(journal, step))
         (folder / "elsewhere").mkdir(parents=True)
         for file in rig.folder.glob("journal.db*"):

@@ -13,7 +13,7 @@ from controller.journal.reading import Reader
 from controller.journal.store import open_reader
 from controller.journal.verify import VerificationResult
 from controller.journal.writer import Limits
-from tests.journal.rig import NAME, Rig, append, begin, durable, evening
+from tests.journal.rig import NAME, Rig, append, begin, durable, play_throws
 from tests.journal.tamper import Change, flip, forge, sql, swap, tamper
 
 SPARSE = Limits(rows_between_checkpoints=20)
@@ -47,7 +47,7 @@ def test_an_untouched_journal_verifies_row_by_row(rig: Rig) -> None:
 def test_a_journal_verifies_while_it_is_written(rig: Rig) -> None:
     with rig.open() as journal:
         begin(journal)
-        for step in evening(3):
+        for step in play_throws(3):
             durable(append(journal, step))
         published = rig.published[0]
         assert published.body is not None
@@ -173,7 +173,7 @@ def test_a_start_finds_changes_since_the_last_checkpoint(rig: Rig) -> None:
     """A power cut leaves no closing checkpoint, so every row since the last one is verified first."""
     journal = rig.open()
     begin(journal)
-    for step in evening(3):
+    for step in play_throws(3):
         durable(append(journal, step))
     cut = rig.folder / "cut"
     cut.mkdir()

@@ -38,7 +38,7 @@ from controller.publish.mqtt_link import (
 from controller.publish.players import first_board
 from controller.publish.pump import Pump
 from controller.publish.sink import Sink
-from tests.journal.rig import NAME, Rig, append, begin, durable, evening, renumbered, rig_in
+from tests.journal.rig import NAME, Rig, append, begin, durable, play_throws, renumbered, rig_in
 
 PATIENCE_S = 300.0
 SECOND_US = 1_000_000
@@ -228,7 +228,7 @@ class House:
     def play(self, throws: int) -> int:
         """Play this many throws; return the number of outcomes in the journal."""
         before = len(self.rig.published)
-        for step in evening(throws):
+        for step in play_throws(throws):
             durable(append(self.journal, step))
         self.pump.note_durable(self.rig.published[before:])
         return len(self.rig.published)
@@ -237,7 +237,7 @@ class House:
         """Play three more throws; return the number of outcomes."""
         before = len(self.rig.published)
         seq = before + 1
-        for step in evening(3):
+        for step in play_throws(3):
             again = renumbered(step, seq, self.journal.recovered.session)
             seq += len(again.outcomes)
             durable(append(self.journal, again))

@@ -11,7 +11,7 @@ from controller.journal.contents import CLOSED, AckProof
 from controller.journal.reading import Reader
 from controller.publish.events import Acknowledgement, answer_bytes
 from controller.publish.identity import AcknowledgementCheck, check_acknowledgements
-from tests.journal.rig import NAME, Rig, append, begin, durable, evening, rig_in
+from tests.journal.rig import NAME, Rig, append, begin, durable, play_throws, rig_in
 from tests.publish.house import ENGINE, ENGINE_KEY
 
 KEY = ENGINE_KEY.public.raw.hex()
@@ -32,7 +32,7 @@ def closes_first(rig: Rig, proof: Callable[[str], AckProof | None]) -> Acknowled
     """Close the first outcome with this proof (of its chain hash), and check the journal."""
     with rig.open() as journal:
         begin(journal)
-        for step in evening(1):
+        for step in play_throws(1):
             durable(append(journal, step))
         chain = rig.published[0].link.hex()
         durable(journal.acknowledge(f"{NAME}/1/1", chain, ENGINE, proof(chain)))

@@ -26,7 +26,7 @@ def recorded(header: Header, readings: list[AnyReading]) -> Log:
     return Log(io.BytesIO(stream.getvalue()), "evening.jsonl")
 
 
-def an_evening() -> Log:
+def a_session() -> Log:
     header = Header(version=1, table="t1", ruleset=RULES.name, dice_table=TABLE, session="s1")
     return recorded(header, [reading for _, reading in FEED])
 
@@ -37,17 +37,17 @@ def outcomes_of(log: Log) -> list[Outcome]:
 
 
 def test_a_piece_replays_alone_to_the_same_outcomes_under_the_same_ids() -> None:
-    whole = outcomes_of(an_evening())
+    whole = outcomes_of(a_session())
     from_us, to_us = (SCENES[n].end_us + SECOND // 2 for n in (2, 5))
-    piece = cut(an_evening(), RULES, from_us, to_us)
+    piece = cut(a_session(), RULES, from_us, to_us)
     assert outcomes_of(recorded(piece.header, piece.readings)) == piece.outcomes
     assert piece.outcomes == [outcome for outcome in whole if from_us <= outcome.t < to_us]
     assert {outcome.type.split(".")[0] for outcome in piece.outcomes} >= {"roll"}
 
 
 def test_a_piece_from_start_to_end_is_the_whole_recording() -> None:
-    piece = cut(an_evening(), RULES, 0, 2**62)
-    assert (piece.readings, piece.outcomes) == (list(an_evening()), outcomes_of(an_evening()))
+    piece = cut(a_session(), RULES, 0, 2**62)
+    assert (piece.readings, piece.outcomes) == (list(a_session()), outcomes_of(a_session()))
 
 
 def test_a_cut_through_a_throw_is_refused() -> None:
@@ -55,4 +55,4 @@ def test_a_cut_through_a_throw_is_refused() -> None:
     with pytest.raises(
         LogError, match="expected a cut between two attempts; start the piece earlier or later"
     ):
-        cut(an_evening(), RULES, middle, 2**62)
+        cut(a_session(), RULES, middle, 2**62)

@@ -10,7 +10,7 @@ import pytest
 
 from controller.model.outcomes import SpinCalled
 from drivers.sim import wheel
-from tests.app.money import CHIPS, Evening, proved
+from tests.app.money import CHIPS, MoneySession, proved
 from tests.app.rig import lines_of, until
 from tests.publish.broker import Mosquitto, needs_mosquitto, running
 from tests.settlement_service.postgres import Cluster, needs_postgres
@@ -40,7 +40,7 @@ def frozen(mosquitto: Mosquitto) -> Iterator[None]:
         mosquitto.thaw()
 
 
-def types(live: Evening) -> list[str]:
+def types(live: MoneySession) -> list[str]:
     return [row.name for row in live.table.rows() if row.seq is not None]
 
 
@@ -53,7 +53,7 @@ def test_a_stall_over_a_spin_and_an_engine_killed_meanwhile_pay_no_bet_made_afte
 ) -> None:
     """The bet came before the spin was settled anywhere, and is repeated under its key later."""
     _, feed, _ = wheel.simulate(12, {"valid": 1.0}, 2, wheel=wheel.AMERICAN)
-    live = Evening(
+    live = MoneySession(
         tmp_path,
         "roulette",
         feed,

@@ -54,16 +54,16 @@ def test_a_session_with_a_beam_that_is_dead_throughout(seed: int) -> None:
     assert disagreements(scenes, outcomes_of(header, feed, arrivals=True)) == []
 
 
-CUT_EVENINGS = [dice.simulate(seed, dice.PLAIN, 4) for seed in range(4)]
-CUT_EVENINGS += [wheel.simulate(seed, {"valid": 1.0}, 3) for seed in range(4)]
+CUT_SESSIONS = [dice.simulate(seed, dice.PLAIN, 4) for seed in range(4)]
+CUT_SESSIONS += [wheel.simulate(seed, {"valid": 1.0}, 3) for seed in range(4)]
 
 
-@pytest.mark.parametrize("evening", CUT_EVENINGS, ids=lambda evening: evening[0].table)
+@pytest.mark.parametrize("session", CUT_SESSIONS, ids=lambda session: session[0].table)
 @pytest.mark.parametrize("share", [0.3, 0.55, 0.7, 0.9])
 def test_a_power_cut_changes_no_outcome_and_sends_the_attempt_in_flight_to_review(
-    evening: tuple[Header, Feed, list[Scene]], share: float
+    session: tuple[Header, Feed, list[Scene]], share: float
 ) -> None:
-    header, feed, scenes = evening
+    header, feed, scenes = session
     whole = outcomes_of(header, feed, arrivals=True)
     cut = feed[: round(share * len(feed))]
     published = outcomes_of(header, cut, arrivals=True, cut=True)
