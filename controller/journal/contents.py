@@ -40,14 +40,14 @@ EVENTS = (
 )
 """The names of all events, which are the rows without an outcome."""
 SIGNED_EVENTS = frozenset({SESSION_STARTED, CHECKPOINT, ACCEPTED, PRUNED, KEY_REPLACED})
-"""The events that are always signed. Other events are signed in the last row of a commit only."""
+"""The events that are always signed. Any other event is signed only in the last row of a commit."""
 
 
 class Identity(msgspec.Struct, frozen=True, kw_only=True):
     """A session's program and setup, recorded in the first row of the session.
 
     `config` is the SHA-256 of the table's configuration, and `boot` the machine's boot id. `setup` contains
-    all the inputs of a replay apart from the readings. `setup.session` is the session's number, as in the ids
+    all inputs of a replay except the readings. `setup.session` is the session's number, as in the ids
     of outcomes.
     """
 
@@ -132,7 +132,7 @@ class Ack(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 class AckRefused(msgspec.Struct, frozen=True, kw_only=True):
     """An acknowledgement that matches no outcome of this journal.
 
-    Only the first few within ten seconds get a row. `count` is their number since the previous row.
+    Only the first few within ten seconds get a row. `count` is the number of refusals since the previous row.
     """
 
     id: str
@@ -171,7 +171,7 @@ class KeyReplaced(msgspec.Struct, frozen=True, kw_only=True):
 class AcceptedJournal(msgspec.Struct, frozen=True, kw_only=True):
     """A named person's acceptance of a journal with the fault `code`. The table continues with this journal.
 
-    `seq` and `session` are the last numbers that may have been used; the table continues after them.
+    `seq` and `session` are the last numbers that might have been used; the table continues after them.
     """
 
     code: str

@@ -44,8 +44,8 @@ FAULTS: Mapping[str, JournalFaultKind] = {
         _AFTER_REOPENING,
     ),
     "journal_key_exposed": JournalFaultKind(
-        "the key file was copied or edited with an open umask",
-        f"run `chmod 600 FILE`; if others may have read the key, start a new journal {_ANOTHER_TABLE}",
+        "the key file was copied or edited with a permissive umask",
+        f"run `chmod 600 FILE`; if others might have read the key, start a new journal {_ANOTHER_TABLE}",
         _AFTER_REOPENING,
     ),
     "journal_key_unreadable": JournalFaultKind(
@@ -70,7 +70,7 @@ FAULTS: Mapping[str, JournalFaultKind] = {
         _AFTER_REOPENING,
     ),
     "journal_no_access": JournalFaultKind(
-        "root restored the file, or this command runs as a different user than the controller",
+        "root restored the file, or this command does not run as the controller's user",
         "run the command as root; if the table's service reports this fault, run"
         " `chown --recursive table: FOLDER`",
         _AFTER_REOPENING,
@@ -204,7 +204,7 @@ FAULTS: Mapping[str, JournalFaultKind] = {
         "acknowledgements or requests arrive faster than the disk writes them",
         "no action is needed, since refused acknowledgements and requests are counted or sent again; if the"
         " fault persists, find the sender",
-        "as soon as fewer rows wait for the disk",
+        "as soon as fewer rows are waiting for the disk",
     ),
     "journal_overflow": JournalFaultKind(
         "the disk stalled or was full, and the queue of waiting rows filled up",
@@ -212,8 +212,8 @@ FAULTS: Mapping[str, JournalFaultKind] = {
         _AFTER_REOPENING,
     ),
     "journal_wal_grows": JournalFaultKind(
-        "a program keeps the journal open for reading, and the WAL can't be written back",
-        "end the named process; `tablectl` reads for short periods only",
+        "a program keeps the journal open for reading, so the WAL can't be written back",
+        "end the process named in the message; `tablectl` itself reads only for short periods",
         "automatically, once the WAL is written back",
     ),
     "journal_stopped": JournalFaultKind(
@@ -246,7 +246,7 @@ FAULTS: Mapping[str, JournalFaultKind] = {
         "once the next row is reported",
     ),
     "journal_no_such_outcome": JournalFaultKind(
-        "the id is mistyped or another table's, or the outcome's contents were pruned",
+        "the id is mistyped or belongs to another table, or the outcome's contents were pruned",
         "copy the id from the published outcome; the contents of a pruned outcome can't be restored",
         "immediately",
     ),
@@ -285,7 +285,7 @@ DESCRIPTIONS: Mapping[str, str] = {
     "journal_ack_unknown": "settlement acknowledged an outcome that is not in this journal",
     "journal_bad_signature": "a row is not signed by the table's key",
     "journal_closed": "the journal is closed and accepts no rows",
-    "journal_crowded": "a request or acknowledgement was refused because too many rows wait for the disk",
+    "journal_crowded": "a request or acknowledgement was refused, as too many rows are waiting for the disk",
     "journal_cut_short": "the journal ends before the last row that the head file records",
     "journal_damaged": "the journal's database is damaged",
     "journal_disk_full": "the disk has no space for the next row",
@@ -304,7 +304,7 @@ DESCRIPTIONS: Mapping[str, str] = {
     "journal_key_missing": "the journal's key is missing",
     "journal_key_unreadable": "the key file does not contain a usable key",
     "journal_newer": "the journal's layout is newer than this release supports",
-    "journal_no_access": "this user may not read or write the journal",
+    "journal_no_access": "this user is not allowed to read or write the journal",
     "journal_no_such_outcome": "no outcome with this id is in the journal",
     "journal_not_flushed": "rows were not yet on the disk when the controller stopped",
     "journal_not_one": "the file with the journal's name is not a journal",
@@ -312,7 +312,7 @@ DESCRIPTIONS: Mapping[str, str] = {
     "journal_other_table": "the journal belongs to another table",
     "journal_out_of_sequence": "an outcome's number does not follow the last one",
     "journal_outbox_differs": "the outbox does not match the unacknowledged outcomes in the journal",
-    "journal_overflow": "too many rows wait for the disk, and no further rows are accepted",
+    "journal_overflow": "too many rows are waiting for the disk, and no further rows are accepted",
     "journal_pragma_refused": "the file system does not support SQLite's safe write mode",
     "journal_read_only": "the journal's disk can't be written to",
     "journal_restored": "the journal is older than its head file, and published rows are missing",

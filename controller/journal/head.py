@@ -2,8 +2,8 @@
 
 The file has two slots in separate sectors, which are written alternately. A torn write can therefore damage
 only one record. The file is written after the commit; it may be behind the journal but never ahead of it.
-Each record is signed with the table's key. An old record restored together with the journal of its time is
-not detected.
+Each record is signed with the table's key. Restoring an old record together with a journal from the same
+time is not detected.
 """
 
 import os
@@ -37,7 +37,9 @@ class JournalLocation(NamedTuple):
 
 
 class Head(msgspec.Struct, frozen=True, kw_only=True):
-    """A record of the journal's last row: its number and link (hex), and the last outcome and session."""
+    """A record of the journal's last row: its number and link (hex), and the last outcome and session
+    numbers.
+    """
 
     table: str
     n: int
@@ -86,7 +88,7 @@ class HeadFile:
     def write_both(self, head: Head) -> None:
         """Write and sync the record in one slot and then in the other.
 
-        An older record would allow the last commit to be removed undetected.
+        An older record in either slot would allow the last commit to be removed undetected.
         """
         for _ in range(SLOTS):
             self.write(head)
@@ -161,7 +163,7 @@ def _record(data: bytes, slot: int) -> Head | None:
 
 
 def check_journal_exists(place: JournalLocation, head: Head | None) -> None:
-    """Check that the journal exists if its head file records rows. This creates no files.
+    """Check that the journal exists if its head file records rows. The check creates no files.
 
     Raises JournalFault if the journal is missing, empty or can't be read.
     """
@@ -187,8 +189,8 @@ def check_head(
 
     The key that signs the row after the recorded one must have signed the record.
 
-    Raises JournalFault if the record is missing, another table's, unsigned or signed by another key, or if
-    the recorded row is missing or different.
+    Raises JournalFault if the record is missing, belongs to another table, is unsigned or is signed by
+    another key, or if the recorded row is missing or different.
     """
     if head is None:
         if last_n:

@@ -78,7 +78,7 @@ class Journal:
                 can take minutes.
 
         Raises:
-            JournalFault: a fault with which no results may be published.
+            JournalFault: the journal has a fault that forbids publishing results.
         """
         opened = open_journal(place, key, table, now=wall(), vfs=vfs, accept=accept, progress=progress)
         recovered = recovered_from(opened.totals, opened.last_n, opened.last_link)._replace(
@@ -133,7 +133,10 @@ class Journal:
         return ticket
 
     def attempt_begun(self, attempt: AttemptKind, number: int, t: int) -> Ticket:
-        """Queue the beginning of an attempt without an effect. A restart reports this attempt as cut off."""
+        """Queue the beginning of an attempt that has no effect yet.
+
+        If the controller restarts during the attempt, it reports the attempt as cut off.
+        """
         wall = self._wall()
         return self._writer.put(Entry(draft=lambda drafter: drafter.begin_attempt(attempt, number, t, wall)))
 
@@ -159,9 +162,9 @@ class Journal:
     ) -> Ticket:
         """Prune evidence and the bodies of outcomes older than these wall times.
 
-        Unacknowledged outcomes and the rows since the last checkpoint are kept. The writer prunes small
-        batches while nothing else is queued. The ticket becomes durable when all rows are pruned. If the
-        journal is closed earlier, the next call prunes the remaining rows.
+        All rows from the last checkpoint or the oldest unacknowledged outcome on, whichever is earlier, are
+        kept. The writer prunes small batches while nothing else is queued. The ticket becomes durable when
+        all rows are pruned. If the journal is closed earlier, the next call prunes the remaining rows.
         """
         with Reader(self.place.journal) as reader:
             limit = reader.prunable_below()

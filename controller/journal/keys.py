@@ -83,7 +83,7 @@ class Key:
         self.public = PublicKey(private.public_key().public_bytes(Encoding.Raw, PublicFormat.Raw))
 
     def sign(self, link: bytes) -> bytes:
-        """Sign a row's link; return the 64 bytes of the signature. It covers the row and all earlier rows."""
+        """Sign a row's link; return the 64-byte signature, which covers the row and all earlier rows."""
         return self._private.sign(_ROW + link)
 
     def sign_handover(self, old: bytes) -> bytes:
@@ -107,7 +107,7 @@ def new_pem(kind: KeyKind = "table") -> bytes:
 
 
 def key_kind(pem: bytes) -> KeyKind:
-    """Return the kind of the key in a key file. Files from release 0.1.0 have no label, and a table's key."""
+    """Return the kind of the key in a key file. A file without a label (release 0.1.0) has a table's key."""
     label = _LABEL.match(pem)
     found = b"table" if label is None else label[1]
     kinds: dict[bytes, KeyKind] = {
@@ -146,7 +146,7 @@ def write_key(path: Path, pem: bytes, *, like: os.stat_result | None = None) -> 
                 file.flush()
                 os.fsync(descriptor)
                 if not has_name:
-                    # With `dst_dir_fd`, Python calls linkat, which alone follows the link in /proc.
+                    # Only linkat follows the link in /proc. Python calls linkat if `dst_dir_fd` is set.
                     unnamed = f"/proc/self/fd/{descriptor}"
                     os.link(unnamed, path.name, dst_dir_fd=folder, follow_symlinks=True)
         except OSError:
@@ -180,7 +180,8 @@ def locked_folder(folder: Path) -> Iterator[None]:
 
 
 def load_key(path: Path, kind: KeyKind = "table", *, by_acl: bool = False) -> Key:
-    """Load a key. Raises JournalFault if the file is missing, readable by others, or has another kind of key.
+    """Load a key. Raises JournalFault if the file is missing, readable by others, or contains another kind of
+    key.
 
     Set `by_acl` for a systemd credential, to which an ACL grants the service's user access.
     """
@@ -192,7 +193,7 @@ def load_key(path: Path, kind: KeyKind = "table", *, by_acl: bool = False) -> Ke
 def service_key(environ: Mapping[str, str], path: Path) -> Key:
     """Load the table's key from `$CREDENTIALS_DIRECTORY` if systemd provides it there, otherwise from `path`.
 
-    systemd grants the service's user access with an ACL, which appears as a read permission of the group. No
+    systemd grants the service's user access with an ACL, which appears as a read permission for the group. No
     other user can enter the directory.
     """
     directory = environ.get("CREDENTIALS_DIRECTORY")
@@ -202,7 +203,7 @@ def service_key(environ: Mapping[str, str], path: Path) -> Key:
 
 
 def read_key(pem: bytes, kind: KeyKind, path: Path) -> Key:
-    """Decode the contents of a key file. Raises JournalFault if it has no key of this kind."""
+    """Decode the contents of a key file. Raises JournalFault if the file contains no key of this kind."""
     try:
         private = load_pem_private_key(pem, None)
     except (ValueError, TypeError, UnsupportedAlgorithm) as error:

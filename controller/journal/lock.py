@@ -14,7 +14,7 @@ class Lock:
     """A journal's lock, held from construction to release or the end of the process."""
 
     def __init__(self, journal: Path) -> None:
-        """Acquire the lock. If another process has it, raises JournalFault with that process's id."""
+        """Acquire the lock. If another process holds it, raise JournalFault with that process's id."""
         self.path = lock_path(journal)
         try:
             self._descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600)
@@ -93,7 +93,7 @@ PROC_LOCKS = Path("/proc/locks")
 def list_readers(journal: Path) -> list[str]:
     """Return the processes that read this journal, each as `PROGRAM (process N)`; empty if unknown.
 
-    The list includes the controller itself, because a reader left open there would be a bug.
+    The list includes the controller itself, because a reader left open in the controller would be a bug.
     """
     try:
         shared = journal.with_name(journal.name + "-shm").stat()

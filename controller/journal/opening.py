@@ -1,4 +1,4 @@
-"""Opening a journal for writing: locking, verification from the last checkpoint, comparison with the head
+"""Opening a journal for writing: locking, verification from the last checkpoint, and comparison with the head
 file.
 
 The journal's rows determine the state from which the table continues. The module also replaces keys: a row
@@ -79,8 +79,8 @@ MIN_VERIFIED_ROWS = 5000
 def recover(place: JournalLocation, key: PublicKey, table: str) -> Recovered:
     """Verify a journal from the last checkpoint without writing; return the state from which to continue.
 
-    Raises JournalFault if the journal is missing, another table's, damaged or changed, or does not match its
-    head file.
+    Raises JournalFault if the journal is missing, belongs to another table, is damaged or changed, or does
+    not match its head file.
     """
     connection = open_reader(place.journal)
     try:
@@ -141,7 +141,8 @@ ACCEPTABLE = frozenset(
         "journal_old_layout",
     }
 )
-"""The codes of faults that a named person may accept. The rows present are valid, but some may be missing."""
+"""The codes of faults that a named person may accept. The rows present are valid, but rows might be
+missing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -181,7 +182,8 @@ def open_journal(
     `progress` is called with the number of rows verified.
 
     Raises:
-        JournalFault: a fault with which no results may be published, and which `accept` does not cover.
+        JournalFault: the journal has a fault that forbids publishing results and that `accept` does not
+            cover.
     """
     with ExitStack() as stack:
         lock = Lock(place.journal)
@@ -252,7 +254,7 @@ def _migrate(connection: apsw.Connection, place: JournalLocation) -> None:
 
 
 class _Acceptances:
-    """Keeps the first fault that a person accepted, and raises faults that nobody accepted or may accept."""
+    """Keeps the first fault that a person accepted, and raises any fault that is not accepted or acceptable."""
 
     def __init__(self, accept: Acceptance | None) -> None:
         self.accept = accept

@@ -197,7 +197,7 @@ class Reader:
         else:
             unauthenticated = (
                 *unauthenticated,
-                "the end of the journal: without a head file, rows may be missing there",
+                "the end of the journal: without a head file, rows might be missing there",
             )
         return found._replace(unauthenticated=unauthenticated)
 
@@ -207,7 +207,7 @@ class Reader:
         """Write the journal's origin and then its rows as JSON Lines; return the number of rows.
 
         Raises JournalFault if the file is damaged or a row does not match its digests. The rows written
-        before are valid.
+        before the fault are valid.
         """
         origin = self.origin
         stream.write(

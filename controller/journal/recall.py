@@ -179,7 +179,7 @@ class RecalledOutcome(NamedTuple):
     evidence: Evidence | None
     """None if the outcome has no evidence, or if it was pruned (`row.evidence_digest` is then set)."""
     judged_again: Judgement | None
-    """None without evidence, or if this version has no judge for the evidence."""
+    """None if there is no evidence, or if this version has no judge for the evidence."""
     ruled_by: str | None
     """The role of the person who ruled, and the person's name if recorded; None if the sensors decided."""
     corrections: tuple[Outcome, ...]
@@ -187,14 +187,15 @@ class RecalledOutcome(NamedTuple):
 
     @property
     def judged(self) -> Judged | None:
-        """The verdict and its evidence as reported by the engine; None without evidence."""
+        """The verdict and its evidence as reported by the engine; None if there is no evidence."""
         return None if self.evidence is None else build_judged(self.outcome, self.evidence)
 
 
 def recall(reader: Rows, outcome_id: str) -> RecalledOutcome:
     """Return an outcome by its id, with its evidence, rulings and corrections.
 
-    Raises JournalFault if no outcome has this id, it was pruned, or its row does not match its digests.
+    Raises JournalFault if no outcome has this id, or if the outcome was pruned or its row does not match its
+    digests.
     """
     row = reader.find(outcome_id)
     if row.body is None:

@@ -129,7 +129,7 @@ def check_schema(connection: apsw.Connection, where: str) -> None:
             problem = f"{named}, created by: {' '.join((part.statement or 'unknown').split())[:200]}"
         else:
             problem = f"no {named}"
-        raise JournalFault("journal_schema_changed", where, problem, f"exactly the parts of layout {version}")
+        raise JournalFault("journal_schema_changed", where, problem, f"only the schema of layout {version}")
 
 
 def _parts(connection: apsw.Connection) -> frozenset[_Part]:

@@ -311,10 +311,11 @@ _decode_fault = msgspec.json.Decoder(RecordedFault).decode
 
 
 Agreement = Literal["agrees", "differs", "review", "not_entered", "entered_first"]
-"""The comparison of the dealers' and the controller's results. With `review`, the controller has none."""
+"""The comparison of the dealers' and the controller's results of an attempt. With `review` and
+`entered_first`, the controller has no result."""
 VOID = "void"
 _UNCHANGED_CAUSES = frozenset({"no_change", "already_void"})
-"""The causes of the refusal of an input that repeats the current result."""
+"""The causes given when an input is refused because it repeats the current result."""
 _RULINGS = frozenset(
     {"set_dice", "no_roll", "set_number", "no_spin", "set_card", "misdeal", "void", "accept"}
 )
@@ -326,7 +327,7 @@ class ShadowComparison(msgspec.Struct, kw_only=True):
     attempt: int
     wall_us: int
     called: str | None = None
-    """The controller's result, such as 3-4, 17 or `void`; None after a review or a person's first result."""
+    """The controller's result, such as 3-4, 17 or `void`; None if it has none (see `Agreement`)."""
     why: tuple[str, ...] = ()
     """The reasons for the controller's void or review."""
     entered: str | None = None

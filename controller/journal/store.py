@@ -149,7 +149,7 @@ def open_reader(path: Path) -> apsw.Connection:
         except apsw.CantOpenError:
             if path.with_name(path.name + "-wal").exists():
                 raise
-            # SQLite can't create the WAL index on a read-only disk. The file can't change there.
+            # SQLite can't create the WAL index on a read-only disk, where the file can't change.
             connection, version = _open_for_reading(path, "mode=ro&immutable=1")
     except apsw.Error as error:
         raise sqlite_fault(error, path) from error
@@ -225,7 +225,7 @@ def _is_full(folder: Path) -> bool:
 
 
 def _inaccessible_file(path: Path) -> Path | None:
-    """Return the first file that this user may not write to, if the disk is not read-only."""
+    """Return the first file that this user is not allowed to write to, if the disk is not read-only."""
     try:
         if os.statvfs(path.parent).f_flag & os.ST_RDONLY:
             return None
@@ -381,7 +381,7 @@ _decode_pruned = msgspec.json.Decoder(PruningDecision).decode
 def first_row_since(connection: apsw.Connection, path: Path, wall_us: int) -> int:
     """Return the number of the first row at or after this wall time; all earlier rows are older.
 
-    If the clock was ahead for some time, pruning keeps the rows from that time on longer.
+    If the clock was ahead for a while, pruning keeps all rows from then on longer than necessary.
     """
     found = fetch_one(connection, path, "SELECT min(n) FROM rows WHERE wall_us >= ?", (wall_us,))
     last = fetch_one(connection, path, "SELECT coalesce(max(n), 0) + 1 FROM rows")

@@ -129,7 +129,7 @@ class VerificationResult(NamedTuple):
     last_n: int
     last_link: bytes
     unauthenticated: tuple[str, ...] = ()
-    """Descriptions of parts without a visible fault that no signature authenticates."""
+    """Descriptions of the parts that show no fault but that no signature authenticates."""
 
 
 class JournalWalk:
@@ -193,7 +193,7 @@ class JournalWalk:
         """Walk to the end. Raises JournalFault at the first fault.
 
         Without `every_signature`, check only the last signature and those of signed events, and compare the
-        outbox by the index of outcomes.
+        outbox with the index of outcomes instead of the rows.
         """
         first = self.n
         while True:
@@ -252,7 +252,7 @@ class JournalWalk:
     def _check_dropped(self, row: Row) -> None:
         if row.n >= self.bodies_below or row.seq is None:
             raise self._fault(
-                "journal_row_changed", row.n, "no contents", "contents, because it was not pruned"
+                "journal_row_changed", row.n, "no contents", "contents, because the row was not pruned"
             )
         if row.after is not None:
             # Pruning removes both, because no digest authenticates the state without the contents.
@@ -262,11 +262,11 @@ class JournalWalk:
     def _check_evidence(self, row: Row) -> None:
         if row.evidence_digest is None:
             if row.evidence is not None:
-                raise self._fault("journal_row_changed", row.n, "evidence", "none without an evidence digest")
+                raise self._fault("journal_row_changed", row.n, "evidence", "none, as no digest covers it")
         elif row.evidence is None:
             if row.n >= self.evidence_below:
                 raise self._fault(
-                    "journal_row_changed", row.n, "no evidence", "evidence, because it was not pruned"
+                    "journal_row_changed", row.n, "no evidence", "evidence, because the row was not pruned"
                 )
             self._counts["dropped"] += row.body is not None
         elif sha256(row.evidence).digest() != row.evidence_digest:
@@ -297,7 +297,7 @@ class JournalWalk:
         self.totals.layout = totals.layout
 
     def _unsigned_end(self) -> tuple[str, ...]:
-        """Return a description of the rows after the last signature, which only old layouts may have."""
+        """Return a description of the rows after the last signature. Only old layouts can have such rows."""
         if self.authenticated_n == self.n:
             return ()
         rows = f"rows {self.authenticated_n + 1} to {self.n}, after the last signature"

@@ -34,7 +34,7 @@ class Ticket:
 
     def __init__(self) -> None:
         self.rows: tuple[Row, ...] = ()
-        """The entry's rows; empty before they are durable."""
+        """The entry's rows; empty until they are durable."""
         self.fault: JournalFault | None = None
         """The reason for the refusal of an acknowledgement. It is set before the ticket is durable."""
         self._durable = Event()
@@ -74,7 +74,7 @@ class Entry:
     pruned: PruningDecision | None = None
     last: bool = False
     outside: bool = False
-    """Whether outside parties can cause such entries without limit. Such entries may not fill the queue."""
+    """Whether outside parties can cause such entries without limit. Such entries must not fill the queue."""
 
     @property
     def can_wait(self) -> bool:
@@ -108,7 +108,8 @@ class Limits:
     """Maximum number of late readings that wait for another row."""
     rows_between_checkpoints: int = 256
     wal_pages: int = 1000
-    """Size at which an idle writer writes the WAL back. A busy writer does so at eight times this size."""
+    """Size, in pages, at which an idle writer writes the WAL back. A busy writer does so at eight times this
+    size."""
     wal_fault_pages: int = 16384
     """Size (64 MB) at which a reader that prevents the WAL from being written back is a fault."""
     retry_s: float = 0.1
@@ -199,7 +200,7 @@ class Writer:
                 self._queue.put_nowait(entry)
             except Full:
                 found = f"{self._limits.max_waiting} entries waiting for the disk"
-                fault = JournalFault("journal_overflow", self._path, found, "a disk that is fast enough")
+                fault = JournalFault("journal_overflow", self._path, found, "fewer waiting entries")
                 self._stopped = fault
                 self._alarms.begin("overflow", fault)
                 raise fault from None
@@ -429,7 +430,7 @@ class Writer:
         wal = self._path.with_name(self._path.name + "-wal")
         size_mb = self._wal_pages * PAGE_BYTES / 1e6
         readers = ", ".join(list_readers(self._path)) or "an unknown process"
-        found = f"{size_mb:.0f} MB that can't be written back because of the readers {readers}"
+        found = f"{size_mb:.0f} MB that can't be written back because it is being read by {readers}"
         expected = f"less than {self._limits.wal_fault_pages * PAGE_BYTES / 1e6:.0f} MB"
         self._alarms.begin(WAL, JournalFault("journal_wal_grows", wal, found, expected))
 
@@ -451,4 +452,4 @@ class Writer:
 
 
 class _AbandonedError(Exception):
-    """Raised in the writer's thread when the journal is closed while the disk refuses to write."""
+    """Raised in the writer's thread when the journal is closed while its disk or files are not writable."""

@@ -2,8 +2,8 @@
 (docs/betting-window.md).
 
 For each bet the engine sends the table a query with a number that is used only once (a nonce). The table
-records the time of the query. It repeats the nonce in a statement that covers this time, if bets are then
-still open. The statement proves that the bet was in time, regardless of the delay of either message.
+records the time of the query. If bets are still open, the table repeats the nonce in a statement that covers
+this time. The statement proves that the bet was in time, regardless of the delay of either message.
 """
 
 from collections.abc import Callable
@@ -28,7 +28,7 @@ Says = Literal[Takes, "late"]
 """The bets that a statement covers; `late` means wagers confirmed with the dice out (C34-MK-1b)."""
 Nonce = Annotated[str, Meta(pattern="^[0-9a-f]{32}$")]
 Digest = Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
-"""The SHA-256 of a request. Only the confirmed request is booked."""
+"""The SHA-256 of a wager request. The engine books only the request with the confirmed digest."""
 
 
 class OpenStatement(msgspec.Struct, frozen=True, kw_only=True):
@@ -40,7 +40,8 @@ class OpenStatement(msgspec.Struct, frozen=True, kw_only=True):
     newest outcome. `heard` maps the nonces of the answered queries to the times at which the table received
     them, which are never later than `until`.
 
-    With `takes` "play", `folded` lists the positions that have folded. The table accepts no Play there.
+    With `takes` "play", `folded` lists the positions that have folded. The table accepts no Play at these
+    positions.
 
     With `takes` "late", bets are closed, and both dice were still in motion at the time `until`. `late` maps
     each nonce to the digest of a wager whose contents and two confirmations were on the disk before `until`.
@@ -89,7 +90,7 @@ class Announcer:
     def __init__(self, table: str, session: str, now_us: Callable[[], int] | None = None) -> None:
         """Make statements for this table; `now_us` is its monotonic clock, which also timestamps readings.
 
-        Without `now_us`, time advances with the readings, and a query is received at the latest `until`.
+        Without `now_us`, time advances with the readings, and a query is timestamped with the latest `until`.
         """
         self._table = table
         self._session = session
@@ -116,8 +117,8 @@ class Announcer:
     def due_us(self, lateness_us: int) -> int | None:
         """Return when the next statement is due, on the table's clock; None while bets are closed.
 
-        A query can be answered `lateness_us` after its receipt, because no earlier reading can then arrive.
-        Call this from the core's thread only.
+        A query can be answered `lateness_us` after its receipt, because every earlier reading has then
+        arrived. Call this from the core's thread only.
         """
         if self._last_published[0] is None:
             return None

@@ -47,7 +47,7 @@ class EngineSetup(NamedTuple):
     ask: Callable[[str], bool] = lambda _nonce: False
     """Asks the table, with a nonce, whether bets are open. Returns False if the table can't be asked."""
     ask_late: Callable[[LateWagersQuery], bool] = lambda _query: False
-    """Lodges a wager made with the dice out for confirmation. Returns False if the table refuses it."""
+    """Lodges, for confirmation, a wager made with the dice out. Returns False if the table refuses it."""
     line_bet: Callable[[str, bool], None] = lambda _seat, _has: None
     """Reports to the table whether the shooter at a seat has the line bet."""
     pair_plus: Callable[[tuple[str, ...]], None] = lambda _without: None
@@ -59,7 +59,7 @@ class EngineSetup(NamedTuple):
 
 
 class EngineBlocked(Exception):
-    """The engine can't continue before a person has intervened. `code` is a key of FAULTS."""
+    """The engine can't continue until a person intervenes. `code` is a key of FAULTS."""
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(message)
@@ -139,7 +139,7 @@ class EmbeddedSink:
         """Do nothing, since displays use a broker or the control socket."""
 
     def stop(self, timeout_s: float) -> bool:
-        """Stop passing events on; return False if the engine does not end in time."""
+        """Stop passing events on; return False if the engine's thread does not end in time."""
         self._stopping = True
         self._wakeup.set()
         if self._thread.is_alive():
@@ -159,7 +159,7 @@ class EmbeddedSink:
         self._try(self._consumer.end)
 
     def _first(self) -> tuple[str, bytes] | None:
-        """Return the outcome that has waited longest, by id and event."""
+        """Return the id and the event of the outcome that has waited longest."""
         with self._lock:
             return next(iter(self._waiting.items()), None)
 
@@ -185,4 +185,4 @@ class EmbeddedSink:
 
 
 def _discard(_report: object) -> None:
-    """Discard a report. None is expected before `start`."""
+    """Discard a report. No report is expected before `start`."""

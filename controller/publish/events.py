@@ -119,8 +119,8 @@ class Acknowledgement(msgspec.Struct, frozen=True, kw_only=True, tag="acknowledg
 class ResendRequest(msgspec.Struct, frozen=True, kw_only=True, tag="again", tag_field="answer"):
     """The settlement engine's request to send all outcomes from number `from_seq` on again, in order.
 
-    `table` is the table addressed. `told` is the number of the table's newest outcome received by the engine.
-    If `told` is lower than the newest acknowledged outcome, the request is an old copy.
+    `table` is the table addressed. `told` is the number of the newest outcome that the engine has received
+    from the table. If `told` is lower than the newest acknowledged outcome, the request is an old copy.
     """
 
     table: Name | None = None
@@ -132,7 +132,7 @@ class ResendRequest(msgspec.Struct, frozen=True, kw_only=True, tag="again", tag_
 
 
 class OpenQuery(msgspec.Struct, frozen=True, kw_only=True, tag="ask", tag_field="answer"):
-    """A query whether bets are open, sent for a bet that has arrived.
+    """A query about whether bets are open, sent for a bet that has arrived.
 
     `nonce` is used only once. A statement that repeats it covers the bet.
     """
@@ -143,11 +143,11 @@ class OpenQuery(msgspec.Struct, frozen=True, kw_only=True, tag="ask", tag_field=
 
 
 class LateWagersQuery(msgspec.Struct, frozen=True, kw_only=True, tag="ask_late", tag_field="answer"):
-    """A query whether a craps wager made with the dice out is confirmed in time (C34-MK-1b).
+    """A query about whether a craps wager made with the dice out is confirmed in time (C34-MK-1b).
 
-    Dealer and boxperson confirm the wager by its id, `wager`; `says` describes the wager to them. `nonce` is
-    as in `ask`, `round` is the round of bets that the release of the dice closed, and `digest` is the SHA-256
-    of the whole request.
+    The dealer and the boxperson confirm the wager by its id, `wager`; `says` describes the wager to them.
+    `nonce` is as in `ask`, `round` is the round of bets that the release of the dice closed, and `digest` is
+    the SHA-256 of the whole request.
     """
 
     table: Name
@@ -161,7 +161,7 @@ class LateWagersQuery(msgspec.Struct, frozen=True, kw_only=True, tag="ask_late",
 
 
 class PlayQuery(msgspec.Struct, frozen=True, kw_only=True, tag="ask_play", tag_field="answer"):
-    """A query whether the table accepts Play at the positions `seats` (T-DEAL-4).
+    """A query about whether the table accepts Play at the positions `seats` (T-DEAL-4).
 
     `nonce` is as in `ask`, and `round` is the round of bets that the first card closed. Before the table
     answers, it enters the query as the input `play_asked`. After this input no player can fold at `seats`.
@@ -188,9 +188,10 @@ class ProgressReport(msgspec.Struct, frozen=True, kw_only=True, tag="meeting", t
     The engine sends it when the table connects or closes, and at intervals. Only the table named in `table`
     accepts it. `sequence` and `chain` are those of the newest settled outcome; `chain` is null if there is
     none. `key` is the engine's public key in hexadecimal digits, and `endorsed` is the previous key's
-    signature over it. `earlier` lists the earlier rotations, the newest first, for a table that was off in
-    the meantime. `told` is the number of the newest outcome known to the engine, settled or not. A table
-    ignores a report whose `told` is lower than the newest acknowledged outcome, because it is an old copy.
+    signature over it. `earlier` lists the earlier rotations, newest first, for a table that was switched off
+    when the keys were replaced. `told` is the number of the newest outcome known to the engine, settled or
+    not. A table ignores a report whose `told` is lower than the newest acknowledged outcome, because it is an
+    old copy.
     """
 
     table: Name
@@ -205,7 +206,7 @@ class ProgressReport(msgspec.Struct, frozen=True, kw_only=True, tag="meeting", t
 
 
 class LineBet(msgspec.Struct, frozen=True, kw_only=True, tag="line_bet", tag_field="answer"):
-    """A report whether the shooter at this seat has the Pass or Don't Pass bet that the rules now require.
+    """A report of whether the shooter at this seat has the Pass or Don't Pass bet that the rules now require.
 
     The table enters the report as the input `line_bet` (C34-DICE-4, CV1-SHOOT-1). Play does not wait for it.
 
@@ -240,11 +241,11 @@ class PairPlus(msgspec.Struct, frozen=True, kw_only=True, tag="pair_plus", tag_f
 
 
 class PlayPlaced(msgspec.Struct, frozen=True, kw_only=True, tag="played", tag_field="answer"):
-    """A report of the positions with a Play wager in this round of bets, from left to right. They can't fold.
+    """A report of the positions with a Play wager in this round of bets, from left to right.
 
-    The table enters the report as the input `played` (T-DEAL-4). Without the report, a dealer's fold after a
-    request for Play is refused for 10 s, and then accepted. `session`, `sequence` and `step` are as in
-    `line_bet`.
+    These positions can't fold. The table enters the report as the input `played` (T-DEAL-4). Without the
+    report, a dealer's fold after a request for Play is refused for 10 s, and then accepted. `session`,
+    `sequence` and `step` are as in `line_bet`.
     """
 
     table: Name
@@ -294,7 +295,7 @@ class TableStatus(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Message(NamedTuple):
-    """A journal row as sent: the event, and the version for players (None for types not for players)."""
+    """A journal row as sent: the event, and the version for players (None if the type is not for players)."""
 
     n: int
     seq: int
@@ -331,7 +332,7 @@ _read_answer: Callable[[bytes], Answer] = msgspec.json.Decoder(Answer).decode
 
 
 def build_message(row: Row, table: str, key: Signer) -> Message:
-    """Return a row's outcome as sent. Raises ValueError if it has no outcome or its body was pruned."""
+    """Return a row's outcome as sent. Raises ValueError if the row has no outcome or its body was pruned."""
     if row.seq is None or row.body is None:
         raise ValueError(f"row {row.n} has no outcome, or its outcome was pruned")
     outcome = _read_outcome(row.body)

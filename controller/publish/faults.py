@@ -31,10 +31,10 @@ class PublishFault(NamedTuple):
 
 
 class Alarm(Protocol):
-    """Receives faults. Any thread may call both methods, repeatedly; they return immediately."""
+    """Receives faults. Any thread may call either method, any number of times; both return immediately."""
 
     def report(self, fault: PublishFault) -> None:
-        """Set this fault active."""
+        """Mark this fault as active."""
 
     def clear(self, code: str) -> None:
         """Clear the fault with this code, if it is active."""
@@ -56,10 +56,10 @@ FAULTS: Mapping[str, PublishFaultKind] = {
         _ANSWERED,
     ),
     "settlement_behind": PublishFaultKind(
-        "more outcomes wait for the settlement engine than the table's `max_unacknowledged` allows",
+        "more outcomes are waiting for the settlement engine than the table's `max_unacknowledged` allows",
         "the engine is stopped, cut off or too slow",
         _START,
-        "automatically, once at most half of `max_unacknowledged` wait and no attempt is in progress",
+        "automatically, once at most half of `max_unacknowledged` are waiting and no attempt is in progress",
         locks=True,
     ),
     "settlement_missing": PublishFaultKind(
@@ -113,9 +113,9 @@ FAULTS: Mapping[str, PublishFaultKind] = {
     ),
     "broker_files_bad": PublishFaultKind(
         "the certificate, its key or the authority's certificate can't be used",
-        "a file is missing, this user may not read it, or the key belongs to another certificate",
-        "put the PEM files named in the table's `publish:` section in place",
-        "automatically, once they can be used",
+        "a file is missing, this user is not allowed to read it, or the key belongs to another certificate",
+        "provide valid PEM files at the paths named in the table's `publish:` section",
+        "automatically, once the files can be used",
     ),
     "publish_refused": PublishFaultKind(
         "the broker refused a message",
@@ -180,7 +180,7 @@ FAULTS: Mapping[str, PublishFaultKind] = {
     ),
     "replay_impossible": PublishFaultKind(
         "settlement requested outcomes that are no longer in this journal",
-        "the engine was restored from a backup older than the journal's retention",
+        "the engine was restored from a backup older than the journal's retention period",
         "restore a newer backup of the engine; if there is none, pay the missing outcomes by hand, then make"
         " the engine continue after the gap with `tablectl settlement enrol --anew --first`"
         " (docs/replacing.md)",

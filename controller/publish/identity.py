@@ -96,10 +96,10 @@ def read_pin(path: Path, key: Verifier) -> bytes | None:
 
 
 def write_pin(path: Path, key: Signer, engine_key: bytes, by: str) -> None:
-    """Store the engine's key. Raises OSError if it can't be written."""
+    """Store the engine's key. Raises OSError if the file can't be written."""
     new = path.with_suffix(".new")
     new.unlink(missing_ok=True)
-    with new.open("xb") as file:  # "x" follows no symbolic link; the command may run as root
+    with new.open("xb") as file:  # "x" follows no symbolic link; the command might run as root
         file.write(sign_message(_encode(_StoredPin(key=engine_key.hex(), by=by)), PIN, key))
         file.flush()
         os.fsync(file.fileno())
@@ -110,7 +110,7 @@ _ACK = msgspec.json.Decoder(Ack)
 
 
 class AcknowledgementCheck(NamedTuple):
-    """The result of checking the rows `outbox.closed`."""
+    """The result of checking the `outbox.closed` rows."""
 
     signed: int
     """The number of acknowledgements stored with the engine's signature."""
@@ -124,7 +124,7 @@ class AcknowledgementCheck(NamedTuple):
 
 
 def check_acknowledgements(rows: Iterable[Row]) -> AcknowledgementCheck:
-    """Check every acknowledgement among the rows `outbox.closed`."""
+    """Check the acknowledgement in each of these `outbox.closed` rows."""
     signed = unsigned = 0
     keys: dict[str, None] = {}
     wrong: list[str] = []
@@ -164,8 +164,8 @@ def _check_proof(ack: Ack) -> str | None:
 
 
 PREVIOUS_RUN_US = 150_000_000
-"""Time after the first connection in which messages of this table's previous run may arrive. A broker drops a
-dead connection after one and a half times its keep-alive."""
+"""Time after the first connection during which messages from this table's previous run might still arrive. A
+broker drops a dead connection after one and a half times its keep-alive interval."""
 CONFLICT_CLEARS_US = 60_000_000
 """Time without a second client after which the fault is cleared."""
 
@@ -200,7 +200,7 @@ class DuplicateClientDetector:
     def check(self, payload: bytes, now_us: int, *, retained: bool) -> None:
         """Report another client if this table did not send the received status.
 
-        Ignore a retained status at the first connection, which may be from this table's previous run.
+        Ignore a retained status at the first connection, which might be from this table's previous run.
         """
         if payload in self._own or (retained and self._connections < 2):
             return
@@ -213,7 +213,7 @@ class DuplicateClientDetector:
                 self.report(found, now_us)
 
     def _is_of_previous_run(self, status: TableStatus, now_us: int) -> bool:
-        """Return whether this status may be a delayed one from this table's previous run."""
+        """Return whether this might be a delayed status from this table's previous run."""
         if self._session is None or self._first_us is None or now_us - self._first_us > PREVIOUS_RUN_US:
             return False
         return status.session is None or status.session < self._session

@@ -1,8 +1,8 @@
 """The table's record of wagers made with the dice out, and its statements that wagers were confirmed in time.
 
-C34-MK-1b: while the dice are in motion, a wager is valid if dealer and boxperson confirm it. The table states
-that a wager is confirmed if its contents and both confirmations were on the disk while both dice were still
-in motion. Nobody who made or confirmed the wager could then know the result of the throw.
+C34-MK-1b: while the dice are in motion, a wager is valid if the dealer and the boxperson confirm it. The
+table states that a wager is confirmed if its contents and both confirmations were on the disk while both dice
+were still in motion. Nobody who made or confirmed the wager could then know the result of the throw.
 """
 
 from collections.abc import Callable
@@ -15,7 +15,7 @@ from controller.publish.betting import Betting, OpenStatement
 from controller.publish.events import LateWagersQuery
 
 MAX_LODGED = 16
-"""Maximum number of wagers lodged per throw. In the two seconds of a throw a crew can't confirm more."""
+"""Maximum number of wagers lodged per throw. A crew can't confirm more during the two seconds of a throw."""
 
 REQUIRED_ROWS = 3
 """Number of journal rows that prove a wager: its contents and two confirmations."""
@@ -45,7 +45,7 @@ class _Lodged:
 
 
 class LateWagers:
-    """The late wagers of the throw in progress. It states which of them were confirmed in time."""
+    """Records the late wagers of the throw in progress, and states which of them were confirmed in time."""
 
     def __init__(self, table: str, session: str, now_us: Callable[[], int] | None = None) -> None:
         """Make statements for this table.

@@ -61,7 +61,7 @@ RETRY_S = 1.0
 MAX_RETRY_S = 60.0
 JSON = "application/json"
 ANSWER_FAULT_CLEARS_US = 60_000_000
-"""Time after the last forged or unreadable answer at which the fault clears."""
+"""Time from the last forged or unreadable answer until the fault clears."""
 MAX_STATEMENTS = 32
 """Maximum number of statements waiting for this thread. A further statement displaces the oldest one."""
 
@@ -95,7 +95,7 @@ class MqttSink:
         if settings.tls is None and settings.host not in LOCAL_HOSTS:
             raise ValueError(
                 f"publish: mqtt: no `tls` is set for the broker at {settings.host}; name the files `ca`,"
-                " `certificate` and `key` (only a broker on this machine needs none)"
+                " `certificate` and `key` (only a broker on this machine can be used without TLS)"
             )
         self._table = table
         self._settings = settings
@@ -500,4 +500,4 @@ class MqttSink:
 
 
 def _discard(_report: object) -> None:
-    """Discard a report. None is expected before `start`."""
+    """Discard a report. No report is expected before `start`."""

@@ -20,7 +20,7 @@ from controller.model.tables import MqttSettings, TlsSettings
 
 MAX_PACKET_BYTES = 65_536
 HEAD_BYTES = 1024
-"""Upper bound of the size of a message's topic and properties."""
+"""Upper bound on the size of a message's topic and properties."""
 MAX_IN_FLIGHT = 20
 """Maximum number of messages without the broker's acknowledgement. A broker may set a lower limit."""
 NO_SUBSCRIBER = 0x10
@@ -28,7 +28,7 @@ SESSION_TAKEN_OVER = 0x8E
 
 
 class Connected(NamedTuple):
-    """The broker's answer to the connection. `session` is True if the broker had a session for the client."""
+    """The broker's answer to the connection request. `session` tells whether a session was resumed."""
 
     code: int
     reason: str
@@ -256,13 +256,13 @@ class MqttLink:
 
 
 class _Packed(Properties):
-    """Properties packed in advance. paho needs more time for packing them than for the rest of a message."""
+    """Properties packed in advance. paho takes longer to pack them than to process the rest of a message."""
 
     _bytes: bytes
 
     def __init__(self, properties: Properties) -> None:
         object.__setattr__(self, "packetType", properties.packetType)
-        object.__setattr__(self, "_bytes", properties.pack())  # type: ignore[no-untyped-call]  # as above
+        object.__setattr__(self, "_bytes", properties.pack())  # type: ignore[no-untyped-call]  # untyped in paho
 
     def pack(self) -> bytes:
         """Return the bytes."""

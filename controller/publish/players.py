@@ -3,7 +3,7 @@
 For each type of outcome, this module lists the keys that players receive. Players do not receive rotor and
 ball timing, because the rotor keeps turning until the next spin. They also do not receive messages for staff,
 staff names, proofs, or the hands of positions that folded. The board is retained at the broker. It names the
-attempt that waits for a person, without its readings and its proposed result.
+attempt that is waiting for a person, but contains neither its readings nor its proposed result.
 """
 
 from collections.abc import Iterable, Mapping
@@ -64,7 +64,7 @@ PLAYER_KEYS: Mapping[str, tuple[str, ...]] = {
 """The types of outcome that players receive, and their keys. High Roller's cards lie face up (H-DEAL-1)."""
 
 REASON_KEYS = ("code", "rule", "die")
-"""The keys of a reason that players receive. `seen` contains measurements."""
+"""The keys of a reason that players receive. A reason's `seen` contains measurements."""
 
 _decode = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 _decode_hands = msgspec.json.Decoder(dict[str, msgspec.Raw] | None).decode
@@ -132,7 +132,7 @@ class BoardReason(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class BoardAwaited(msgspec.Struct, frozen=True, kw_only=True):
-    """An attempt that waits for a person. `missing` lists the reasons, and `may` the rulings accepted now.
+    """An attempt that is waiting for a person, the reasons (`missing`), and the rulings accepted now (`may`).
 
     In the state `proposed` (`calls: confirm`) a person must accept a call, which the board does not contain.
     """
@@ -147,8 +147,8 @@ class BoardAwaited(msgspec.Struct, frozen=True, kw_only=True):
 class TableBoard(msgspec.Struct, frozen=True, kw_only=True):
     """A table's board. `sequence` is the number of the newest outcome included.
 
-    `phase`, `point` (null: off), `puck` and `shooter` are for craps. `results` are the last ten results, the
-    newest first; a corrected result keeps its place. `awaited` is the attempt that waits for a person.
+    `phase`, `point` (null: off), `puck` and `shooter` are for craps. `results` are the last ten results,
+    newest first; a corrected result keeps its place. `awaited` is the attempt that is waiting for a person.
     """
 
     table: str
@@ -205,7 +205,7 @@ def board_after(board: TableBoard, row: Row) -> TableBoard:
 
 
 def board_awaiting(board: TableBoard, awaited: Awaited | None) -> TableBoard:
-    """Return the board with the attempt that waits for a person; the same board if nothing has changed."""
+    """Return the board with the attempt that is waiting for a person; the same board if nothing changed."""
     shown = None
     if awaited is not None:
         shown = BoardAwaited(
@@ -230,7 +230,7 @@ class PublishedBoard:
     """
 
     def __init__(self, first: TableBoard) -> None:
-        """Start from this board, which contains no outcome of the journal."""
+        """Start from this board, which contains no outcome from the journal."""
         self._board = first
         self._rows: SimpleQueue[Row] = SimpleQueue()
         self._awaited: Awaited | None = None
@@ -242,7 +242,7 @@ class PublishedBoard:
             self._rows.put(row)
 
     def note_awaited(self, awaited: Awaited | None) -> None:
-        """Record the attempt that waits for a person, if there is one."""
+        """Record the attempt that is waiting for a person, if there is one."""
         self._awaited = awaited
 
     def changed(self, reader: Outbox, last_seq: int) -> bytes | None:

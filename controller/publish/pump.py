@@ -48,11 +48,11 @@ WAIT_TIMEOUT_S = 0.5
 MAX_REPORTS = 4096
 """Maximum number of waiting reports. Further reports are lost, and their outcomes are offered again."""
 MAX_FRESH = 64
-"""Number of outcomes kept in memory. Older outcomes are read from the disk."""
+"""Maximum number of outcomes kept in memory. Older outcomes are read from the disk."""
 UNMATCHED_EVERY_US = 1_000_000
 """Minimum interval between journaled acknowledgements that match no outcome in flight."""
 PROGRESS_FAULTS = frozenset({"settlement_ahead", "settlement_differs", "settlement_lost"})
-"""Faults for differences between engine and table. At most one is active."""
+"""Faults for differences between the engine and the table. At most one is active."""
 STATUS_US = 1_000_000
 """Interval between checks of the status for changes."""
 
@@ -100,10 +100,10 @@ class Pump:
         Args:
             now_us: a monotonic clock.
             status: returns the table's status; the pump adds the outcomes' numbers and chain hash.
-            ask: receives the engine's queries whether bets are open.
-            ask_late: receives its queries about wagers made with the dice out.
-            ask_play: receives its queries about Play.
-            line_bet, pair_plus, played: receive its reports on bets.
+            ask: receives the engine's queries about whether bets are open.
+            ask_late: receives the engine's queries about wagers made with the dice out.
+            ask_play: receives the engine's queries about Play.
+            line_bet, pair_plus, played: receive the engine's reports on bets.
             session: the table's session; reports on bets for another session are ignored.
             last_seq: the number of the newest outcome in the journal.
             acknowledged_seq: the number up to which all outcomes are acknowledged.
@@ -164,13 +164,13 @@ class Pump:
         self._fresh.extend(rows)
         if self._board is not None:
             self._board.note(rows)
-        self._more = True  # before `_last_seq`, or `_count` could consider the new outcome acknowledged
+        self._more = True  # Set before `_last_seq`, or `_count` could treat the new outcome as acknowledged.
         if newest.seq >= self._last_seq:
             self._last_seq, self._last_chain = newest.seq, newest.link.hex()
         self.post(_Wakeup())
 
     def note_awaited(self, awaited: Awaited | None) -> None:
-        """Record the decision that the board shows as awaited."""
+        """Record the attempt that is waiting for a person, if there is one, for the board."""
         if self._board is not None:
             self._board.note_awaited(awaited)
         self.post(_Wakeup())
@@ -305,8 +305,8 @@ class Pump:
             self._silence.note_acknowledgement(now_us)
 
     def _may_journal_unmatched(self, now_us: int) -> bool:
-        """Return whether another unmatched acknowledgement may be journaled. The limited rate keeps space for
-        outcomes in the journal's queue.
+        """Return whether another unmatched acknowledgement may be journaled. The rate limit reserves space
+        for outcomes in the journal's queue.
         """
         if now_us < self._unmatched_due_us:
             return False

@@ -71,13 +71,13 @@ def documents() -> Mapping[str, str]:
 
 
 def outcome_schema(type_: str) -> Json:
-    """Return the schema of a type of outcome for settlement and the staff."""
+    """Return the schema of an outcome type for settlement and the staff."""
     (data, envelope), components = _components(OUTCOME_TYPES[type_], Event)
     return _event_schema("outcomes", type_, envelope, data, components)
 
 
 def player_schema(type_: str) -> Json:
-    """Return the schema of a type of outcome for players."""
+    """Return the schema of an outcome type for players."""
     (_, envelope), components = _components(OUTCOME_TYPES[type_], PlayerEvent)
     name = OUTCOME_TYPES[type_].__name__
     data = _only(components.pop(name), PLAYER_KEYS[type_])
@@ -88,7 +88,7 @@ def player_schema(type_: str) -> Json:
 
 
 def stale(folder: Path) -> list[Path]:
-    """Return the documents that do not match the types, and the other JSON files in the folder."""
+    """Return the documents that do not match the types, and all unexpected JSON files in the folder."""
     expected = {folder / path: text for path, text in documents().items()}
     changed = [
         file

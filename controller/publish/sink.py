@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 
 class Ready:
-    """The sink can now accept messages. Messages offered earlier may be lost."""
+    """The sink can now accept messages. Messages offered earlier might have been lost."""
 
 
 class Acknowledged(NamedTuple):
@@ -60,11 +60,12 @@ class Sink(Protocol):
 
 
 RandomFraction = Callable[[], float]
-"""Returns a random number from 0 to 1. It keeps tables from reconnecting to a broker at the same time."""
+"""Returns a random number from 0 to 1. Random delays keep tables from reconnecting to a broker all at
+once."""
 
 
 class Backoff:
-    """Delays that double up to a limit. Each is shortened at random by up to half."""
+    """Delays that double up to a limit. Each delay is shortened by a random amount of up to half."""
 
     def __init__(self, first_s: float, max_s: float, random_fraction: RandomFraction) -> None:
         self._first_us = first_s * 1e6
@@ -79,7 +80,7 @@ class Backoff:
         return round(max_us * (0.5 + self._random_fraction() / 2))
 
     def shorten(self) -> None:
-        """Shorten the next delay, but not to the first delay. A slow receiver needs longer delays."""
+        """Shorten the next delay, but not at once to the first delay, because the receiver might be slow."""
         self._tries //= 2
 
     def reset(self) -> None:
@@ -115,7 +116,7 @@ class Window:
 
     @property
     def due_us(self) -> int | None:
-        """When waiting outcomes are offered again; None if there are none."""
+        """The time at which waiting outcomes are offered again; None if no outcome is waiting."""
         return self._due_us if self._waiting else None
 
     def add(self, messages: Iterable[Message], now_us: int) -> None:
@@ -177,7 +178,10 @@ class SilenceMonitor:
         return now_us - self._received_us > self._max_silence_us
 
     def behind(self, waiting: int) -> bool:
-        """Return whether too many outcomes are waiting. The result stays True above half of the limit."""
+        """Return whether too many outcomes are waiting.
+
+        Once True, the result remains True while the number of waiting outcomes is above half of the limit.
+        """
         if self._max_waiting is not None:
             self._behind = waiting > (self._max_waiting // 2 if self._behind else self._max_waiting)
         return self._behind
@@ -188,7 +192,7 @@ BETS_REPORT_EVERY_US = 200_000
 
 
 class NewestReport(Generic[T]):
-    """Limits the rate of reports: it keeps the newest report until it is due, and drops repetitions.
+    """Limits the rate of reports. It keeps only the newest report until one is due, and drops repetitions.
 
     A report older than the previous one, or older than the outcomes acknowledged at the start, is a copy and
     is ignored.

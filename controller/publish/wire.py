@@ -2,7 +2,8 @@
 
 A receiver must survive invalid messages, which any client with write access to a topic can send. An Ed25519
 signature is always the last member of the JSON object. It covers the SHA-256 of a purpose and of the message
-without that member. The purpose keeps messages of different kinds apart.
+without that member. Because of the purpose, a signature of one kind of message is not valid for
+another kind.
 
 `python -m controller.publish.wire --table NAME ... --settlement NAME [--staff NAME] [--players NAME=TABLE]`
 prints mosquitto's access list. Names are the common names of certificates (`use_identity_as_username`).
@@ -60,7 +61,7 @@ class Signer(Protocol):
     """A private key."""
 
     def sign(self, link: bytes) -> bytes:
-        """Sign 32 bytes; return the 64 bytes of the signature."""
+        """Sign 32 bytes; return the 64-byte signature."""
 
 
 class Verifier(Protocol):
