@@ -254,7 +254,7 @@ def _migrate(connection: apsw.Connection, place: JournalLocation) -> None:
 
 
 class _Acceptances:
-    """Keeps the first fault that a person accepted, and raises any fault that is not accepted or acceptable."""
+    """Keeps the first fault that a person accepted, and raises faults that are not accepted or acceptable."""
 
     def __init__(self, accept: Acceptance | None) -> None:
         self.accept = accept
