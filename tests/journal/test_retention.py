@@ -112,14 +112,14 @@ def test_a_pruned_journal_can_be_continued(rig: Rig) -> None:
 def test_a_removal_without_a_decision_is_found(rig: Rig) -> None:
     rig.played(4)
     tamper(rig.place.journal, sql("DELETE FROM evidence"))
-    with Reader(rig.place.journal) as reader, pytest.raises(JournalFault, match="it was not pruned"):
+    with Reader(rig.place.journal) as reader, pytest.raises(JournalFault, match="the row was not pruned"):
         reader.verify_all()
 
 
 def test_a_removal_beyond_the_decision_is_found(rig: Rig) -> None:
     play_and_prune(rig, evidence_before_us=EVER_US, bodies_before_us=EVER_US, acknowledged=3)
     tamper(rig.place.journal, sql("UPDATE rows SET body = NULL WHERE seq = 4"))
-    with Reader(rig.place.journal) as reader, pytest.raises(JournalFault, match="it was not pruned"):
+    with Reader(rig.place.journal) as reader, pytest.raises(JournalFault, match="the row was not pruned"):
         reader.verify_all()
 
 
@@ -129,7 +129,7 @@ def test_events_are_never_pruned(rig: Rig) -> None:
     with Reader(rig.place.journal) as reader:
         assert all(row.body is not None for row in reader.rows() if row.seq is None)
     tamper(rig.place.journal, sql("UPDATE rows SET body = NULL WHERE name = 'outbox.closed'"))
-    with Reader(rig.place.journal) as reader, pytest.raises(JournalFault, match="it was not pruned"):
+    with Reader(rig.place.journal) as reader, pytest.raises(JournalFault, match="the row was not pruned"):
         reader.verify_all()
 
 
