@@ -266,8 +266,12 @@ class SpinTrace:
         After its last pass, a ball without a sensed drop does not count as in play if a device of the wheel
         was lost before this time.
         """
-        story = self.chain.run
-        if story is not None and at_us <= story.last.t:
+        run = self.chain.run
+        while (
+            run is not None and run.before is not None and self.drop is not None and run.first.t > self.drop.t
+        ):
+            run = run.before  # the later run is the next launch
+        if run is not None and at_us <= run.last.t:
             return True
         if self.drop is None and any(lost.t < at_us for lost in self.devices.down.values()):
             return False

@@ -46,6 +46,20 @@ def test_gap_R_8_a_rotor_reversed_long_after_the_ball_came_to_rest_voids_nothing
     assert table.decided_us == reported[1]
 
 
+@pytest.mark.parametrize("pulses", [4, 5, 6, 7, 8])
+def test_gap_R_8_a_rotor_reversed_for_the_next_launch_voids_nothing(pulses: int) -> None:
+    """The dealer reverses the rotor and launches the ball before the second index pass shows the reversal."""
+    readings = _handled(SILENT.left_us + 8_300_000, "ccw")
+    reported = [r for r in readings if isinstance(r, RotorIndex) and r.direction == "ccw"]
+    beams = SILENT.of(BallBeam)[:pulses]
+    shift_us = reported[1].t - 1 - beams[-1].t
+    launched = [BallBeam(t=r.t + shift_us, dev="wheel", beam=r.beam) for r in beams]
+    assert reported[0].t < launched[0].t
+    table = played(SILENT, in_order([*readings, *launched]))
+    assert (table.verdict.ruling, set(codes(table.verdict))) == (Ruling.REVIEW, {"missing_reading"})
+    assert table.decided_us <= reported[1].t
+
+
 def test_gap_R_8_a_rotor_reversed_while_the_ball_is_bouncing_is_no_spin() -> None:
     table = played(SILENT, _handled(SILENT.left_us + 1_000_000, "ccw"))
     assert (table.verdict.ruling, codes(table.verdict)) == (Ruling.VOID, ["rotor_reversed"])
