@@ -388,7 +388,7 @@ class Chain:
         ahead = self._ahead[story.sense][since][beam]
         seconds = (t - last.t) / 1e6
         speed_now = ahead / seconds
-        expected = speed - last.loss * seconds
+        expected = last.expected_speed(seconds, speed_now)
         if not -0.05 * expected <= speed_now - expected <= 0.03 * expected and not self._extend_only_story(
             story, ahead, seconds
         ):
@@ -491,7 +491,7 @@ class Chain:
             if speed > fastest + (JITTER_S if whole else slack):
                 break
             if speed >= min_speed and slowest - slack <= speed <= fastest + slack:
-                expected = max(speed_before - last.loss * seconds, 0.5 * speed_before)
+                expected = max(last.expected_speed(seconds, speed), 0.5 * speed_before)
                 deviation = (speed - expected) / (STEP_VARIATION * expected + slack)
                 steps.append((whole, speed, min(0.25 * deviation * deviation, 1.5)))
         return steps

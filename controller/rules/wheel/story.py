@@ -80,6 +80,8 @@ MAX_LOSS = 0.5
 MIN_PULSES, MIN_TURNS = 4, 0.999
 """Minimum pulses and turns of a run. Pulses from a hand do not form a lap. A lap is the sum of steps
 from beam to beam, which rounding may make slightly less than 1."""
+_LOSS_AFTER_KNEE = 0.3
+"""Loss of speed of a ball that has just passed its knee, as a fraction of its loss in the steps before."""
 _NEWEST_LOSS_WEIGHT = 0.3
 """Weight of the newest step in the ball's loss per second. The effect of a tilted bowl averages out over
 three or four steps."""
@@ -101,8 +103,9 @@ class Pass(msgspec.Struct, eq=False):
 
     `before` is the previous pass, or None at the start of a run; `t` is in microseconds. `turns` counts from
     the first pulse of the run. `speed` is the speed over the step to this pass (rev/s), and `loss` the loss
-    of speed per second over the last steps; both are 0 at a run's first pass. `number` counts the run's
-    passes. `lap` is the lap that the pass completes (None if it completes none), or `NOT_COMPUTED`.
+    of speed per second over the last steps; `seconds` is the duration of the step to this pass. All three are
+    0 at a run's first pass. `number` counts the run's passes. `lap` is the lap that the pass completes (None
+    if it completes none), or `NOT_COMPUTED`.
     """
 
     before: Union["Pass", None]
@@ -111,20 +114,35 @@ class Pass(msgspec.Struct, eq=False):
     turns: float = 0.0
     speed: float = 0.0
     loss: float = 0.0
+    seconds: float = 0.0
     number: int = 1
     lap: Lap | NotComputed | None = NOT_COMPUTED
 
     def next_pass(self, t: int, beam: int, turns: float, speed: float) -> "Pass":
         """Return the next pass, after a step of this many turns at this speed."""
-        before, loss = self.speed, 0.0
+        before, loss, seconds = self.speed, 0.0, (t - self.t) / 1e6
         if before:
-            loss, lost = self.loss, (before - speed) / ((t - self.t) / 1e6)
+            loss, lost = self.loss, (before - speed) / (0.5 * (self.seconds + seconds))
             if lost < 0.0:
                 lost = 0.0
             elif lost > MAX_LOSS:
                 lost = MAX_LOSS
             loss += _NEWEST_LOSS_WEIGHT * (lost - loss)
-        return Pass(self, t, beam, self.turns + turns, speed, loss, self.number + 1)
+        return Pass(self, t, beam, self.turns + turns, speed, loss, seconds, self.number + 1)
+
+    def expected_speed(self, seconds: float, speed: float) -> float:
+        """Return the expected speed (rev/s) over the next step that takes this long, as near as possible to
+        the step's measured `speed`.
+
+        Each step's speed is that of its middle, so half of each step lies between the two speeds. After a
+        knee, the ball loses much less speed than in the steps before.
+        """
+        lost = self.loss * 0.5 * (self.seconds + seconds)
+        most = self.speed - lost
+        if speed <= most:
+            return most
+        least = self.speed - _LOSS_AFTER_KNEE * lost
+        return min(least, speed)
 
 
 class Story(msgspec.Struct, eq=False):
@@ -263,7 +281,7 @@ class CleanStart:
         ahead = self._ring.ahead[sense][last.beam][beam]
         seconds, before = (t - last.t) / 1e6, last.speed
         speed = ahead / seconds
-        expected = before - last.loss * seconds
+        expected = last.expected_speed(seconds, speed)
         if not -_MAX_SLOWER * expected <= speed - expected <= _MAX_FASTER * expected:
             return False
         if speed < self._slowest or speed < _MIN_STEP_RATIO * before or not self._fits_two(speed):

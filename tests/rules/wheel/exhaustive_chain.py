@@ -116,7 +116,9 @@ class ExhaustiveChain(Chain):
             if speed > fastest + (JITTER_S if whole else slack):
                 break
             if speed >= self._slowest and slowest - slack <= speed <= fastest + slack:
-                expected = max(before - last.loss * seconds, 0.5 * before)
+                lost = last.loss * 0.5 * (seconds + _seconds(last))
+                expected = min(max(speed, before - lost), before - 0.3 * lost)
+                expected = max(expected, 0.5 * before)
                 off = (speed - expected) / (STEP_VARIATION * expected + slack)
                 steps.append((whole, speed, min(0.25 * off * off, 1.5)))
         return steps
@@ -149,11 +151,16 @@ def _path(story: Story) -> list[tuple[object, ...]]:
     return [(at.t, at.beam, at.turns, at.speed, at.loss, at.number) for at in story.path()]
 
 
+def _seconds(at: Pass) -> float:
+    """Return the duration of the step to a pass, in seconds."""
+    return 0.0 if at.before is None else (at.t - at.before.t) / 1e6
+
+
 def _then(last: Pass, t: int, beam: int, turns: float, speed: float) -> Pass:
     after = Pass(last, t, beam, last.turns + turns)
-    after.speed, after.number = speed, last.number + 1
+    after.speed, after.seconds, after.number = speed, (t - last.t) / 1e6, last.number + 1
     if last.speed:
-        lost = (last.speed - speed) / ((t - last.t) / 1e6)
+        lost = (last.speed - speed) / (0.5 * (_seconds(last) + (t - last.t) / 1e6))
         after.loss = last.loss + 0.3 * (min(max(lost, 0.0), MAX_LOSS) - last.loss)
     return after
 

@@ -1,6 +1,7 @@
 """The chain of pulses round the track: the ball's run under every kind of deceleration."""
 
 import random
+from math import log
 
 import pytest
 from hypothesis import given, settings
@@ -8,6 +9,7 @@ from hypothesis import strategies as st
 
 from controller.rules.wheel import chain as chains
 from controller.rules.wheel.chain import Chain
+from controller.rules.wheel.story import SENSES, Sense
 from tests.rules.wheel.exhaustive_chain import ExhaustiveChain, comparable
 
 FOUR = (0.0, 90.0, 180.0, 270.0)
@@ -183,3 +185,21 @@ def test_a_clean_start_gives_the_result_of_an_exhaustive_search(
 
 def _runs(chain: Chain) -> tuple[int, float] | None:
     return None if chain.run is None else (chain.run.sense, chain.run.last.turns)
+
+
+@pytest.mark.parametrize("apart_deg", [15.0, 25.0, 35.0, 60.0, 120.0])
+@pytest.mark.parametrize("sense", SENSES)
+def test_each_clean_pulse_costs_next_to_nothing_however_near_the_beams_are(
+    apart_deg: float, sense: Sense
+) -> None:
+    """Steps between near beams are short and long in turn; each step's speed is that of its middle."""
+    launch_rev_per_s, drag_per_s = 1.5, 0.055
+    chain = Chain([100.0, 100.0 + apart_deg], 0.45)
+    beam_turns = [0.0, sense * apart_deg / 360.0 % 1.0]
+    passes = sorted((lap + turns, beam) for lap in range(19) for beam, turns in enumerate(beam_turns))
+    for turns, beam in passes:
+        seconds = -log(1.0 - turns * drag_per_s / launch_rev_per_s) / drag_per_s
+        chain.receive(round(1e6 * (1.0 + seconds)), beam)
+    assert chain.best is not None
+    assert (chain.best.sense, chain.best.last.number) == (sense, len(passes))
+    assert chain.best.cost < 0.02 * len(passes)

@@ -51,7 +51,7 @@ def test_gap_R_8_a_rotor_reversed_for_the_next_launch_voids_nothing(pulses: int)
     """The dealer reverses the rotor and launches the ball before the second index pass shows the reversal."""
     readings = _handled(SILENT.left_us + 8_300_000, "ccw")
     reported = [r for r in readings if isinstance(r, RotorIndex) and r.direction == "ccw"]
-    beams = SILENT.of(BallBeam)[:pulses]
+    beams = [r for r in SILENT.readings if isinstance(r, BallBeam)][:pulses]
     shift_us = reported[1].t - 1 - beams[-1].t
     launched = [BallBeam(t=r.t + shift_us, dev="wheel", beam=r.beam) for r in beams]
     assert reported[0].t < launched[0].t
