@@ -232,6 +232,10 @@ def _find_faults(
         return
     verdict = _FIRST_OUTCOME_VERDICTS[results[0].type]
     first = _in_words(results[0])
+    if _is_closed_review(results[0].data):
+        if "review" not in truth.allowed:
+            yield _fault_for("review"), first
+        return
     if len(results) == 1 and _is_ruling(truth, results[0].data):
         return
     if verdict not in truth.allowed:
@@ -247,6 +251,14 @@ def _find_faults(
         yield from _after_call(
             truth, [outcome for outcome in outcomes_of_attempt if outcome.type.endswith(".corrected")]
         )
+
+
+def _is_closed_review(data: Data) -> bool:
+    """Return whether an attempt that needed a ruling is void because the next attempt began first."""
+    if not isinstance(data, RollNoRoll | SpinNoSpin):
+        return False
+    codes = {reason.code for reason in data.reasons}
+    return "unruled" in codes and codes != {"unruled"}
 
 
 def _is_ruling(truth: Truth, data: Data) -> bool:

@@ -17,6 +17,7 @@ from drivers.sim.scenes import Scene, Truth, disagreements
 
 VALID = Truth(verdict="valid", allowed=("valid",), dice=(3, 4))
 SHORT = Truth(verdict="void", allowed=("void",), reasons=("no_wall_hit",))
+EITHER = Truth(verdict="valid", allowed=("valid", "review"), dice=(3, 4))
 UNSURE = Truth(verdict="review", allowed=("review",), ruled="called", ruled_dice=(3, 4))
 
 
@@ -76,6 +77,10 @@ def faults(truth: Truth, *published: Data) -> list[str]:
         (UNSURE, (called(grade="person"),)),
         (Truth(verdict="review", allowed=("review",), ruled="void"), (void("called"),)),
         (Truth(verdict="valid", allowed=("valid", "review"), dice=(3, 4)), (review(),)),
+        (
+            Truth(verdict="valid", allowed=("valid", "review"), dice=(3, 4)),
+            (void("wall_unclear", "unruled"),),
+        ),
         (Truth(verdict="valid", allowed=("valid",), dice=(4, 3), any_order=True), (called(),)),
         (
             Truth(verdict="valid", allowed=("valid",), dice=(3, 4), ruled="corrected"),
@@ -94,6 +99,7 @@ def test_a_table_that_publishes_what_happened_has_no_faults(truth: Truth, expect
         (VALID, (called((4, 4)),), "wrong"),
         (VALID, (void("no_wall_hit"),), "needless_void"),
         (VALID, (review(),), "needless_review"),
+        (VALID, (void("wall_unclear", "unruled"),), "needless_review"),
         (VALID, (called(), void("called")), "wrong"),
         (VALID, (called(), corrected(None)), "wrong"),
         (SHORT, (called(),), "wrong"),
