@@ -95,14 +95,17 @@ sound: .venv/.dev
 bench: .venv/.dev
 	@$(BIN)/python -m tests.benchmarks $(BENCHMARKS) $(if $(RUNS),--runs "$(RUNS)") $(if $(KEEP),--keep "$(KEEP)")
 
+# Every part is run, even if one before it found a disagreement. Exit status 5 of pytest: there is no slow test.
 soak: .venv/.dev
-	@$(BIN)/python -m tests.sim.soak --seconds $(SECONDS) --first $(SEED)000
-	@$(BIN)/python -m tests.sim.spin_soak --spins $(SPINS) --seed $(SEED)
-	@$(BIN)/python -m tests.sim.dice_soak --throws $(THROWS) --seed $(SEED)
-	@$(BIN)/python -m tests.sim.table_soak --seconds $(SECONDS) --seed $(SEED)
-	@$(BIN)/python -m tests.settlement.reference --wagers $(WAGERS) --seed $(SEED)
-	@$(BIN)/python -m tests.app.soak --kills $(KILLS) --seed $(SEED)
-	@$(BIN)/python -m pytest --quiet -m slow || [ $$? -eq 5 ]  # 5: there is no slow test
+	@failed=0; part() { echo "== $$*"; $(BIN)/python -m "$$@" || failed=1; }; \
+	part tests.sim.soak --seconds $(SECONDS) --first $(SEED)000; \
+	part tests.sim.spin_soak --spins $(SPINS) --seed $(SEED); \
+	part tests.sim.dice_soak --throws $(THROWS) --seed $(SEED); \
+	part tests.sim.table_soak --seconds $(SECONDS) --seed $(SEED); \
+	part tests.settlement.reference --wagers $(WAGERS) --seed $(SEED); \
+	part tests.app.soak --kills $(KILLS) --seed $(SEED); \
+	echo "== pytest -m slow"; $(BIN)/python -m pytest --quiet -m slow || [ $$? -eq 5 ] || failed=1; \
+	exit $$failed
 
 crash: .venv/.dev
 	@$(BIN)/python -m tests.journal.crash --states $(STATES)
