@@ -54,6 +54,6 @@ class Game:
     dealt_face_down: bool = False
     """Whether cards leave the shoe face down and must stay hidden until they are shown."""
     hides_results: bool = False
-    """Whether recent readings must be hidden, because they may reveal a result before betting closes."""
+    """Whether recent readings must be hidden, because they might reveal a result before betting closes."""
     has_puck: bool = False
     """Whether a puck shows the phase and the point."""

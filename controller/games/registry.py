@@ -7,7 +7,7 @@ from controller.games.roulette.game import ROULETTE
 from controller.games.three_card.game import THREE_CARD
 
 GAMES: dict[str, Game] = {game.name: game for game in (CRAPS, HIGH_ROLLER, ROULETTE, THREE_CARD)}
-"""The games by their name in a rule set's `game` field, in the order of the manual."""
+"""The games, keyed by their name in a rule set's `game` field, in the order of the manual."""
 
 
 def game_of(name: str) -> Game:

@@ -1,6 +1,7 @@
 """The agenda: the effects that the machines publish, their timers, and the pending inspections.
 
-An inspection is pending after a void that the equipment may have caused, such as a ball that left the wheel.
+An inspection is pending after a void that the equipment might have caused, such as a ball that left the
+wheel.
 """
 
 from collections.abc import Iterable, Iterator

@@ -78,10 +78,10 @@ class Attempts(Generic[Value, V]):
         self._standing = ""
         self._standing_value: Value | None = None
         self.away = False
-        """Whether the controller has stopped since the last call and may have missed an attempt."""
+        """Whether the controller has stopped since the last call and might have missed an attempt."""
         self._cleared_in_hold = False
         self.cleared = True
-        """Whether the dice have been collected, so that moving dice may begin the next attempt."""
+        """Whether the dice have been collected, so that moving dice can begin the next attempt."""
 
     @property
     def state(self) -> str:

@@ -49,8 +49,8 @@ class GameMachine(Protocol):
     def reject_late(self, reading: AnyReading) -> bool:
         """Handle a delayed reading from a time when the table was not in play.
 
-        Return whether it may have begun an attempt. This concerns games whose attempts begin with several
-        readings.
+        Return whether it might have begun an attempt. Only games whose attempts begin with several readings
+        need this method.
         """
 
     def enter(self, entered: Input) -> bool:

@@ -82,7 +82,7 @@ DEAL = AttemptTerms(
 
 
 def life_cycle(terms: AttemptTerms) -> MachineTable:
-    """Return the table of the life cycle, in these terms."""
+    """Return the life cycle's table for these terms."""
     in_progress, no_result = terms.in_progress, terms.void
     open_states = (in_progress, "held", "proposed", "review")
     return MachineTable(
@@ -206,7 +206,7 @@ class StandingCall(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     value: tuple[int, int] | str | Dealt | None = None
     since: tuple[Input, ...] = ()
     away: bool = False
-    """Whether the controller has stopped since then and may have missed an attempt."""
+    """Whether the controller has stopped since the call and might have missed an attempt."""
     craps: dict[str, object] | None = None
     high_roller: dict[str, object] | None = None
     seats: tuple[str, ...] = ()
@@ -246,7 +246,7 @@ class AttemptJudge(Protocol[Seen_co, V]):
         """Return every reading of the attempt."""
 
     def basis(self) -> Basis:
-        """Return the input of the last verdict other than the readings."""
+        """Return the data, other than the readings, on which the last verdict was based."""
 
     def value_of(self, verdict: V) -> Seen_co | None:
         """Return the value that the sensors detected; None if it is uncertain."""

@@ -44,7 +44,7 @@ class CarriedReadings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
     wheel: WheelGameState | None = None
     """The last report of a smart wheel, with the wheel's spin number."""
     bets_opened_us: Count = 0
-    """The time at which betting last opened at a card table. Earlier cards are not in this deal."""
+    """The time at which betting last opened at a card table. Earlier cards belong to an earlier deal."""
     plays_from_us: Count = 0
     """The time at which play began; 0 if that was before the first recording."""
     did_not_play: str = ""

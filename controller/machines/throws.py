@@ -123,7 +123,7 @@ class Throws:
         self.attempts.cleared = False
 
     def late(self, reading: AnyReading) -> None:
-        """Handle a reading that arrived too late to be used. Its throw may have to go to review."""
+        """Handle a reading that arrived too late to be used. Its throw might have to go to review."""
         attempts = self.attempts
         if not isinstance(reading, THROW_READINGS):
             return
@@ -262,7 +262,7 @@ class Throws:
         return tuple(self._readings)
 
     def basis(self) -> Basis:
-        """Return the input of the last verdict other than the readings."""
+        """Return the data, other than the readings, on which the last verdict was based."""
         return self._basis
 
     def decided(self, decided: Decided) -> None:

@@ -180,7 +180,7 @@ class DealCalled(Data, frozen=True, kw_only=True):
 
 
 class DealVoid(Data, frozen=True, kw_only=True):
-    """A void deal. All stakes are returned, and the cards are reshuffled (T-IRR-1). It names no card."""
+    """A void deal. All stakes are returned, and the cards are reshuffled (T-IRR-1). No card is named."""
 
     deal: int
     reasons: tuple[Reason, ...]
@@ -190,7 +190,7 @@ class DealVoid(Data, frozen=True, kw_only=True):
 
 
 class DealReview(Data, frozen=True, kw_only=True):
-    """A deal that needs a person's ruling. It names no card."""
+    """A deal that needs a person's ruling. No card is named."""
 
     deal: int
     reasons: tuple[Reason, ...]

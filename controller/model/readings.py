@@ -159,11 +159,11 @@ class WheelStatus(Reading, frozen=True, kw_only=True, tag_field="kind", tag="whe
     """A smart wheel's report of its state, as an SS2 wheel sends it.
 
     `state` is 1 before the game, 2 place bets, 3 ball in rim, 4 no more bets, 5 winning number, 6 closed, or
-    7 no ball in the track. `spin` is the wheel's count. `number` is the last winning number, which is the
-    previous game's number until state 5. `flags` is the sum of 1 for a ball that is not detected, 2 for a
-    ball that runs with the rotor, 4 for a component fault, and 8 for a failed launch. `direction` is the
-    direction of the rotor. `announced` is a winning number that the wheel sent on a separate line before this
-    report. `unheard_ms` is the silence before the report, if it was too long.
+    7 no ball in the track. `spin` is the wheel's own spin number. `number` is the last winning number, which
+    is the previous game's number until state 5. `flags` is the sum of 1 for a ball that is not detected, 2
+    for a ball that runs with the rotor, 4 for a component fault, and 8 for a failed launch. `direction` is
+    the direction of the rotor. `announced` is a winning number that the wheel sent on a separate line before
+    this report. `unheard_ms` is the silence before the report, if it was too long.
     """
 
     state: Annotated[int, Meta(ge=0, le=255)]

@@ -91,11 +91,14 @@ class SensorErrors:
     impact_delay_ms: tuple[NotNegative, NotNegative] = (0.5, 2.0)
     """The minimum and maximum delay of an impact's time after the hit."""
     ringing_ms: NotNegative = 12.0
-    """A second impact at a sensor within this time may be the ringing of the first."""
+    """A second impact at a sensor within this time might be the ringing of the first."""
     frame_ms: Positive = 11.1
     """The time between camera frames."""
     hit_counts_per_m_s: Positive = 300.0
-    """An impact's peak, in counts per m/s of change in the die's velocity, before it is learned from hits."""
+    """The initial ratio of an impact's peak (counts) to the change in the die's velocity (m/s).
+
+    The table then learns the ratio from hits.
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,7 +119,8 @@ class ThrowRules:
     objects: Literal["ignore", "cards_only"] = "ignore"
     """The treatment of contact with objects on the table.
 
-    It is never a cause (`ignore`, C34-INV-3), or is allowed only with cards (`cards_only`, H-LEGAL-3).
+    With `ignore`, contact is never a cause (C34-INV-3). With `cards_only`, only contact with cards is allowed
+    (H-LEGAL-3).
     """
     loose_chips: Literal["review", "no_roll", "ignore"] = "review"
     """With `objects: cards_only`, the result if a die touches or rests on loose chips (!H-14)."""
@@ -136,7 +140,7 @@ class ThrowRules:
     call_hold_ms: NotNegative = 250.0
     """The time for which an automatic call is held, so that a spoken No Roll still counts."""
     unwatched_ms: Positive = 500.0
-    """A die out of sight for longer may have left the table or been turned by hand."""
+    """A die out of sight for longer might have left the table or been turned by hand."""
     min_confidence: Share = 0.6
     """The minimum confidence of a face that counts."""
     faces_by: Literal["boxperson", "dealer"] = "dealer"
@@ -247,7 +251,7 @@ class SpinRules:
     pocket_reads: Count = 3
     """The number of agreeing pocket readings, on different rotor turns, that prove the number."""
     turns_without_read: Count = 5
-    """The ball is out after this many rotor turns since the drop without a pocket reading."""
+    """The ball is treated as out after this many rotor turns since the drop without a pocket reading."""
     object_before_launch_s: NotNegative = 1.0
     """An object detected or entered up to this long before the first beam pulse belongs to the spin."""
     call_hold_ms: NotNegative = 250.0
@@ -265,11 +269,11 @@ class RuleSet:
     name: NonEmpty
     title: NonEmpty
     game: NonEmpty
-    """The document's game, as named in `controller.games.registry`."""
+    """The game, as named in `controller.games.registry`."""
     throw: ThrowRules | None = None
     craps: CrapsRules | None = None
     spin: SpinRules | None = None
     high_roller: HighRollerRules | None = None
     deal: DealRules | None = None
     max_lateness_ms: NotNegative = 120.0
-    """The maximum delay of a reading's arrival after its time. A later reading is not used."""
+    """The maximum time from a reading's timestamp to its arrival. A later reading is not used."""

@@ -57,11 +57,11 @@ class MqttSettings:
     prefix: NonEmpty = "tables"
     """The first level of every topic."""
     keepalive_s: Annotated[int, Ge(1), Le(3600)] = 10
-    """The MQTT keep-alive time. After this time without a message from the broker, the connection is lost."""
+    """The MQTT keep-alive time. Without a message from the broker for this long, the connection is closed."""
     session_expiry_s: Annotated[int, Ge(60), Le(2**32 - 2)] = 86_400
     """The time for which the broker keeps answers for a table that is offline."""
     engine_key: NonEmpty | None = None
-    """The settlement engine's public key (`tablectl settlement key`). By default, the first key received."""
+    """The settlement engine's public key (`tablectl settlement key`). By default, the first one received."""
     timeout_s: Seconds = 5.0
     """The timeout of each step of a connection, and of each publish."""
 
@@ -75,7 +75,7 @@ class EmbeddedSettings:
     api_port: Port | None = None
     """The port of the HTTP API on this machine. Without it, there is no API and no bets can be made."""
     word_wait_s: Seconds = 0.6
-    """The time for which a bet waits for the table's statement that betting is open."""
+    """The maximum time for which a bet waits for the table's statement that betting is open."""
     malfunction: Literal["stand", "refund"] = "stand"
     """The treatment of the bets of a No Roll or No Spin that the equipment caused."""
 
@@ -85,23 +85,23 @@ class PublishSettings:
     """The destination of outcomes, and the limits of play without acknowledgement."""
 
     to: PublishRoute | None = None
-    """The settlement engine: one in this process, behind a broker, or polling the control socket.
+    """The settlement engine's location: in this process, behind a broker, or polling the control socket.
 
-    The default is an engine in this process. If it is not installed, the table reports that no bets are
-    settled.
+    The default is an engine in this process. If the engine is not installed, the table reports that no bets
+    are settled.
     """
     embedded: EmbeddedSettings = field(default_factory=EmbeddedSettings)
     mqtt: MqttSettings | None = None
     max_in_flight: Annotated[int, Ge(1), Le(1000)] = 20
     """The maximum number of outcomes that are sent but not yet acknowledged."""
     max_unacknowledged: Annotated[int, Ge(1)] | None = None
-    """The table locks if there are more unacknowledged outcomes. The default is no limit."""
+    """The maximum number of unacknowledged outcomes before the table locks. The default is no limit."""
     max_silence_s: Seconds = 120.0
     """An outcome raises a fault if it waits this long while nothing is acknowledged."""
     retry_s: Seconds = 5.0
-    """The delay before outcomes are sent again for the first time. It doubles each time.
+    """The delay before outcomes are sent again for the first time. It then doubles each time.
 
-    Outcomes that a lost connection may have dropped are sent again without delay.
+    Outcomes that a lost connection might have dropped are sent again without delay.
     """
     retry_most_s: Seconds = 60.0
     """The maximum delay before outcomes are sent again."""
@@ -109,7 +109,7 @@ class PublishSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetentionSettings:
-    """How long the journal keeps contents that the chain does not need. The default is forever."""
+    """How long the journal keeps contents that the hash chain does not need. The default is forever."""
 
     evidence_days: Annotated[int, Ge(90)] | None = None
     """Days to keep the readings behind each outcome.
@@ -155,7 +155,7 @@ OnOpen = Literal["lock", "note"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeclaredDevice:
-    """A device in a table file. While the device is offline, its `reads` count as missing."""
+    """A device in a table file. While the device is offline, its `reads` are treated as missing."""
 
     reads: tuple[DeviceReading, ...] = ()
     """The kinds of reading that the device sends. Empty if it sends only other devices' readings."""

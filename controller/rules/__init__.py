@@ -1,1 +1,1 @@
-"""Judging without I/O: each rule is one function with one id; every rule runs, and every reason is listed."""
+"""The judges, without I/O. Each rule is one function with one id, and every rule is evaluated."""

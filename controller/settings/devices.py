@@ -52,7 +52,7 @@ class BareDevice:
     reads: tuple[DeviceReading, ...] = ()
     """The kinds of reading that the device sends.
 
-    While the device is down, these readings count as missing. Their absence then proves nothing.
+    While the device is down, these readings are treated as missing, so their absence proves nothing.
     """
     wall: Wall | None = None
     """The wall on which a wall sensor is mounted."""

@@ -1,7 +1,7 @@
 """Pay tables (`config/paytables/*.yaml`), the wager books that use them, and their exact house edges.
 
-The findings that a named person has accepted are kept with the table owner's files. Each release replaces the
-shipped configuration.
+The findings that a named person has accepted are kept with the table owner's files, because each release
+replaces the shipped configuration.
 """
 
 import os
@@ -71,7 +71,7 @@ def _differing(rules: RuleSet, error: PayTableDiffers) -> list[Mistake]:
             file=paytable_file,
             key=f"settings.{figure.key}",
             found=str(figure.paid),
-            expected=f"{figure.played}, as `{figure.section}.{figure.key}` of {ruleset_file}",
+            expected=f"{figure.played}, as in `{figure.section}.{figure.key}` of {ruleset_file}",
             hint="correct one of them; the table and the settlement must use the same value",
         )
         for figure in error.figures
@@ -102,8 +102,8 @@ INSTALLED = Path("/etc/table")
 def accepted_file(ruleset: str) -> Path:
     """Return the path of a rule set's accepted findings. The file need not exist.
 
-    It is in the configuration named by TABLE_CONFIG. Without TABLE_CONFIG, it is next to the table file of an
-    installed table or, if there is none, in XDG_CONFIG_HOME (by default ~/.config).
+    The file is in the directory named by TABLE_CONFIG. Without TABLE_CONFIG, it is next to the table file of
+    an installed table or, if there is none, in XDG_CONFIG_HOME (by default ~/.config).
     """
     return _owners_home() / "accepted" / f"{ruleset}.json"
 

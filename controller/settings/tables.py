@@ -231,7 +231,7 @@ def _devices(document: Document, devices: Devices) -> Iterator[Mistake]:
             found = "an empty list" if document.has((*at, "reads")) else "nothing"
             yield document.mistake((*at, "reads"), found, "the kinds of reading that it sends")
         if "wall_impact" in device.reads and device.wall is None:
-            expected = "the wall at which it is mounted"
+            expected = "the wall on which it is mounted"
             yield document.mistake((*at, "wall"), "nothing", expected, "add wall: left, right, front or back")
         if "wall_impact" not in device.reads and device.wall is not None:
             expected = "no wall, because it does not read wall_impact"

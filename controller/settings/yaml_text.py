@@ -108,7 +108,8 @@ def _overlaid(below: Value, above: Value) -> Value:
 def parse_document(path: Path) -> Document:
     """Read a YAML file.
 
-    Other mistakes are kept in the document and reported with the mistakes in its contents.
+    Syntax mistakes such as duplicate keys are kept in the document and reported with the mistakes in its
+    contents.
 
     Raises:
         SettingsError: the file can't be read, is not UTF-8, is empty or is not YAML.
@@ -215,7 +216,13 @@ class _Composer:
         key = event.value if isinstance(event, yaml.ScalarEvent) else ""
         inner = (*path, key)
         if not plain:
-            self._wrong(event, path, "a key that is not a word", "a word before the colon", "name the key")
+            self._wrong(
+                event,
+                path,
+                "no key or no plain word",
+                "a word before the colon",
+                "name the key",
+            )
             self._value(event, inner)
         elif inner in self._positions:
             first = self._positions[inner].line
@@ -363,7 +370,7 @@ def _flow(value: Setting) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ReplacedFile:
-    """The path of a replaced file, and the path of the kept old file."""
+    """The path of a replaced file, and the path of the copy with its old contents."""
 
     path: Path
     kept: Path
@@ -374,7 +381,7 @@ def replace_file(
 ) -> ReplacedFile:
     """Replace a file atomically and durably, and keep the old file next to it as `NAME.STAMP`.
 
-    `check` is called with the new file before the replacement. If `check` raises, the old file stays.
+    `check` is called with the new file before the replacement. If `check` raises, the old file remains.
 
     Raises:
         EditError: the file has changed since `before` was read.

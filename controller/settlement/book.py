@@ -121,7 +121,8 @@ class Reduced(AnswerLine, frozen=True, kw_only=True):
 
 
 class Bonus(Decided, frozen=True):
-    """A bonus that a bet wins besides its odds. Its stake is 0, and its id is the bet's id plus `:bonus`."""
+    """A bonus that a bet wins in addition to its payout. Its stake is 0, and its id is the bet's id plus
+    `:bonus`."""
 
     ENDING: ClassVar[str] = ":bonus"
 

@@ -220,7 +220,7 @@ class Report:
 def find_uneven_pay(
     wager: str, ratio: Ratio, rule: str, chip_cents: int, pay_unit_cents: int
 ) -> Finding | None:
-    """Return a finding if one chip can't be paid exactly at this ratio, with the stakes that can."""
+    """Return a finding, with the stakes paid exactly, if one chip can't be paid exactly at this ratio."""
     part = payout(chip_cents, ratio, pay_unit_cents)
     if not part.breakage:
         return None

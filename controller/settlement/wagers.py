@@ -133,7 +133,7 @@ class Wagers:
     closed: Refusal
     """The refusal of bets while betting is closed."""
     settled_at: Callable[[EndedAttempt], Sequence[RawRequest] | None]
-    """Returns the requests that bring a new, empty book to the state reached; None if none can."""
+    """Returns the requests that bring a new, empty book to the state reached; None if no requests can."""
     play_state: Callable[[], PlayState] = NoPlayState
     """Returns the initial state of play."""
     prelude_after: Callable[[Outcome, Mapping[str, str]], Sequence[RawRequest]] = _no_requests

@@ -142,8 +142,8 @@ class AccountRequests:
         """Make a bet of the settle contract. Raises RequestRefused with the rule that forbids it.
 
         Wait for the table's statement that bets were still open at the time of this call. For a `late` bet,
-        wait for the statement that dealer and boxperson confirmed the bet while the dice were in motion
-        (C34-MK-1b). Ignore a `confirmed` sent by the caller.
+        wait for the statement that the dealer and the boxperson confirmed the bet while the dice were in
+        motion (C34-MK-1b). Ignore a `confirmed` sent by the caller.
         """
         return self._after_statement(self._bet(identity, table, bet), table)
 
@@ -421,7 +421,7 @@ _NOT_REQUESTED = MissingStatement("TABLE-WORD", "no statement was requested from
 
 
 _TRIAL = MissingStatement("TABLE-WORD", "this was only a trial")
-"""Stands for the table's statement in a trial. A request refused for this reason would be granted."""
+"""Used in place of the table's statement in a trial. A request refused for this reason would be granted."""
 
 
 def _requested_play(table: EnrolledTable | None, requests: Sequence[_Request]) -> PlayAt | None:

@@ -181,7 +181,9 @@ class _State:
                     reasons = "; ".join(
                         line.reason for line in applied.lines if isinstance(line, RefusedLine)
                     )
-                    raise Contradiction(f"a refused `{raw['do']}` ({reasons})", "a request the game accepts")
+                    raise Contradiction(
+                        f"a refused `{raw['do']}` ({reasons})", "a request that the game accepts"
+                    )
                 return lines, moved, True
             self.play_state.follow(request)
         self._check_point(step)
@@ -253,8 +255,9 @@ class TableBook:
 
     @property
     def line_bet(self) -> tuple[str, bool] | None:
-        """The shooter of a craps table, and False if the shooter still owes a line bet; None if there is no
-        shooter.
+        """The shooter of a craps table, and whether the shooter has the required line bet, if any.
+
+        None if there is no shooter.
         """
         shooter = self._state.play_state.shooter
         return None if shooter is None else (shooter, not self._state.tally.lacks_line_bet)
@@ -423,9 +426,10 @@ class TableBook:
     ) -> list[StepAnswer]:
         """Replay all steps, void bets that can no longer be granted, and return the lines from `first` on.
 
-        `current_step` returns the current form of a step, or None if the step is withdrawn. The anchor stays
-        until the next result, because another correction may need these steps. After a correction the table
-        names the shooter again; `shooters_after` False ignores the shooters named in steps after `first`.
+        `current_step` returns the current form of a step, or None if the step is withdrawn. The anchor
+        remains until the next result, because another correction might need these steps. After a correction,
+        the table names the shooter again. Without `shooters_after`, the shooters named in steps after `first`
+        are therefore ignored.
         """
         history, self._history = self._history, []
         self._candidate = None

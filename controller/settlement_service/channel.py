@@ -95,7 +95,7 @@ class Refused(BaseModel):
 
 
 class WagerAnswer(BaseModel):
-    """The result of one of several bets: `granted` or `refused` is set, the other field is null."""
+    """The result of one of several bets: `granted` or `refused` is set; the other field is null."""
 
     id: str
     granted: Granted | None = None
@@ -113,8 +113,9 @@ class WagerView(BaseModel):
 
 
 class Account(BaseModel):
-    """A player's balance and wagers. After a correction the balance may be negative; the player owes that
-    amount.
+    """A player's balance and wagers.
+
+    After a correction, the balance can be negative; the player then owes that amount.
     """
 
     player: str
@@ -286,7 +287,7 @@ def refusal(status: int, rule: str, reason: str) -> HttpAnswer:
 
 
 def database_refusal(error: object) -> HttpAnswer:
-    """Return the refusal for an unavailable database. The request may have been carried out."""
+    """Return the refusal for an unavailable database. The request might have been carried out."""
     return refusal(503, "DATABASE", str(error))
 
 

@@ -111,7 +111,7 @@ class BrokerClient:
         self._waiting: deque[bytes] = deque()
         self._last_resend: dict[str, _LastResend] = {}
         self._closing: set[str] = set()
-        """Tables that have closed and wait for a report that their outcomes are settled."""
+        """Tables that have closed and are waiting for a report that their outcomes are settled."""
         self._logged: set[str] = set()
         self._key = key
         self._statuses: dict[str, _LastStatus] = {}

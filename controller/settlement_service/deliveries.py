@@ -75,7 +75,7 @@ class AcknowledgedDelivery(NamedTuple):
 
 
 class HeldDelivery(NamedTuple):
-    """The outcome waits for the missing outcome `asks_from`, which is requested from the table."""
+    """The outcome is waiting for the missing outcome `asks_from`, which is requested from the table."""
 
     table: str
     seq: int

@@ -72,7 +72,8 @@ class EmbeddedEngine(Consumer):
 
         Raises:
             DatabaseUnavailable: the database does not respond.
-            EngineBlocked: the database belongs to another table, or it or the API's port is in use.
+            EngineBlocked: the database does not match the table, or the database or the API's port is in
+                use.
             ImportError: the HTTP libraries are missing.
         """
         if self._consumer is not None:

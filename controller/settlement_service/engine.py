@@ -40,7 +40,7 @@ class Bets(NamedTuple):
 
     at: BookPosition
     line_bet: tuple[str, bool] | None
-    """The shooter's seat, and False if the shooter still owes a line bet; None if there is no shooter."""
+    """The shooter's seat, and False if a required line bet is missing; None if there is no shooter."""
     without_pair_plus: tuple[str, ...] | None
     """The positions with an Ante and no Pair Plus; None in other games."""
     played: PlayAt | None = None
@@ -83,7 +83,7 @@ class Engine:
         """Settle received events in one transaction; return the answers after the commit.
 
         A repeated outcome is acknowledged again without any further effect. The answers include
-        acknowledgements of outcomes that waited for these events.
+        acknowledgements of outcomes that were waiting for these events.
 
         Raises DatabaseUnavailable if the database does not respond. All the events must then be sent again.
         """

@@ -10,7 +10,7 @@ class SettlementFault(Exception):
 
 
 class DatabaseUnavailable(Exception):
-    """The database does not respond. The request may have been carried out; repeat it."""
+    """The database does not respond. The request might have been carried out; repeat it."""
 
 
 class RequestRefused(Exception):

@@ -23,8 +23,8 @@ LATE_WAIT_S = 9.0
 the throw is under review.
 """
 MAX_LATE = 8
-"""Maximum number of wagers made with the dice out that wait per table. They use capacity that other bets
-need."""
+"""Maximum number of wagers made with the dice out that can wait per table. The limit reserves capacity for
+other bets."""
 MAX_WAITING = 40
 """Maximum number of other bets waiting per table. Further bets are refused."""
 
@@ -81,7 +81,8 @@ _NEVER = MissingStatement(
 )
 _UNCONFIRMED = MissingStatement(
     "C34-MK-1b",
-    "dealer and boxperson did not both confirm the wager while the dice were in motion; nothing was accepted",
+    "the dealer and the boxperson did not both confirm the wager while the dice were in motion; nothing was"
+    " accepted",
 )
 _UNSETTLED = MissingStatement(
     "TABLE-WORD", "outcomes from the table are not settled yet; nothing was accepted, try again in a moment"
@@ -140,7 +141,7 @@ class Gate:
 
     @property
     def waiting(self) -> int:
-        """The number of requests that wait for a statement."""
+        """The number of requests that are waiting for a statement."""
         return len(self._queries)
 
     # --- the engine's side ---
@@ -178,7 +179,7 @@ class Gate:
             key = self._keys.get(statement.table)
             requested = any(nonce in self._queries for nonce in statement.heard)
         if not requested or key is None:
-            return  # No request waits for this statement. It may be old, or the answer to another engine.
+            return  # No request is waiting for it. It might be old, or the answer to another engine.
         if not statement_signed_by(payload, key):
             self.forged += 1
             raise ValueError(f"a statement of table {statement.table} is not signed by the table's key")

@@ -1,7 +1,7 @@
 """Limits on HTTP requests. The token is checked before the body is read, and the body's length before its
 content is parsed.
 
-A refused request takes at most some tens of kilobytes of memory and a few seconds.
+A refused request takes at most a few tens of kilobytes of memory and a few seconds.
 """
 
 import asyncio

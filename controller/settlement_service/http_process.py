@@ -189,7 +189,7 @@ async def tables(engine: Engine) -> Response:
 
 @guarded.get("/tables/{table}/rounds", response_model=list[RoundView])
 async def rounds(engine: Engine, table: Table, limit: Annotated[int, Query(ge=1, le=500)] = 100) -> Response:
-    """List the intervals between last wager, close of bets and result, the newest round first."""
+    """List the intervals between the last wager, the close of bets and the result, newest round first."""
     return await engine.ask("rounds", table=table, limit=limit)
 
 
@@ -275,14 +275,14 @@ HEALTH_TIMEOUT_S = 1.0
 """Maximum time to wait for the engine's health report."""
 ANSWER_TIMEOUT_S = 10.0
 NICENESS = 5
-"""The increase in nice value. The controller has priority over this process on a busy machine."""
+"""The increase in the nice value. The controller has priority over this process on a busy machine."""
 _decode: Callable[[bytes], HttpAnswer] = msgspec.json.Decoder(HttpAnswer).decode
 
 
 _ENGINE_GONE = refusal(
     503,
     "ENGINE",
-    "the engine has ended and may have carried out the request; repeat the request with the same key",
+    "the engine has ended and might have carried out the request; repeat the request with the same key",
 )
 
 

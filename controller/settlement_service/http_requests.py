@@ -315,7 +315,7 @@ class HttpRequests:
             return _granted(self._accounts.change(identity, ask.table, dict(ask.asked)))
         if do in ("bet", "bets"):
             bets = (ask.asked,) if do == "bet" else ask.bets
-            # Only staff may lodge a late wager; dealer and boxperson must confirm it aloud (C34-MK-1b).
+            # Only staff may lodge a late wager; a dealer and a boxperson must confirm it (C34-MK-1b).
             if own and any(bet.get("player") != caller.player or bet.get("late") for bet in bets):
                 raise _forbidden(caller)
             if do == "bets":

@@ -46,7 +46,7 @@ heartbeat every second."""
 RESTART_DELAY_S = 2.0
 """Delay before the HTTP process is restarted."""
 WORKERS = 64
-"""Maximum number of simultaneous requests. Each may wait for its table's statement (0.2 s, or 0.6 s for a
+"""Maximum number of simultaneous requests. Each can wait for its table's statement (0.2 s, or 0.6 s for a
 silent table; 9 s with the dice out). The gate has a lower limit per table, so a silent table does not block
 the other tables."""
 MAX_WAITING = 64

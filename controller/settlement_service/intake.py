@@ -31,10 +31,11 @@ from controller.settlement_service.enrolled_table import EnrolledTable
 from controller.settlement_service.work import Work
 
 MAX_HELD_BYTES = 4_000_000
-"""Maximum size in bytes of one table's outcomes that wait for a missing outcome. A thousand outcomes take a
-third of it. Without the limit, the holder of one table's key could exhaust the engine's memory."""
+"""Maximum size, in bytes, of one table's outcomes that are waiting for a missing outcome. A thousand outcomes
+take a third of this size. Without the limit, the holder of one table's key could exhaust the engine's
+memory."""
 MAX_REASON = 1000
-"""Maximum number of characters of the reason for a halt, which may quote an outcome."""
+"""Maximum number of characters of the reason for a halt, which can quote an outcome."""
 MALFUNCTIONS = frozenset({"power_lost", "missing_reading", "conflict", "unruled"})
 """Reasons for a No Roll or No Spin that are malfunctions of the equipment."""
 
@@ -49,7 +50,7 @@ class Policies:
     Gaming rules, r.15.
     """
     hold: int = 1000
-    """Maximum number of a table's outcomes that wait for a missing outcome."""
+    """Maximum number of a table's outcomes that can wait for a missing outcome."""
 
 
 class Intake:
@@ -59,7 +60,7 @@ class Intake:
         self._policies = policies
 
     def take(self, work: Work, table: EnrolledTable | None, delivery: Delivery) -> list[Answer]:
-        """Handle one delivery; return its answer, and the answers to deliveries that waited for it."""
+        """Handle one delivery; return its answer, and the answers to deliveries that were waiting for it."""
         if table is None:
             reason = "the table is not enrolled; enrol it with `tablectl settlement enrol`"
             return [_rejected(delivery, "table_unknown", reason)]
@@ -111,7 +112,7 @@ class Intake:
         full = len(table.early) >= self._policies.hold or held + len(delivery.payload) > MAX_HELD_BYTES
         if waiting is None and full:
             reason = (
-                f"{len(table.early)} outcomes already wait for the missing outcome {table.next_seq};"
+                f"{len(table.early)} outcomes are already waiting for the missing outcome {table.next_seq};"
                 " send that one first"
             )
             return _rejected(delivery, "hold_full", reason)

@@ -77,7 +77,7 @@ def engine_key(path: Path, environ: Mapping[str, str]) -> EngineKey:
         ) from fault
     except OSError as error:
         found = f"a file that can't be written ({error.strerror or error})"
-        expected = "a folder that this user can write"
+        expected = "a folder that this user can write to"
         raise SettlementFault("key_unusable", str(path), found, expected) from error
 
 
@@ -102,7 +102,7 @@ def rotate(path: Path) -> EngineKey:
         raise SettlementFault("key_unusable", str(path), fault.found, fault.expected) from fault
     except OSError as error:
         found = f"a file that can't be written ({error.strerror or error})"
-        expected = "a folder that this user can write"
+        expected = "a folder that this user can write to"
         raise SettlementFault("key_unusable", str(path), found, expected) from error
 
 
@@ -184,7 +184,7 @@ def _handovers(path: Path, held: Key) -> list[_Handover]:
 def _names_its_key(path: Path) -> bool:
     """Return whether the endorsement file names the previous key.
 
-    A file without the previous key can't be verified, and may be from an earlier rotation.
+    A file without the previous key can't be verified, and might be from an earlier rotation.
     """
     file = _endorsement_path(path)
     return file.exists() and b" " in file.read_bytes().strip()

@@ -146,7 +146,7 @@ class Tally:
 
     @property
     def lacks_line_bet(self) -> bool:
-        """Whether the shooter of a craps table still owes a line bet."""
+        """Whether the shooter of a craps table lacks a required line bet."""
         return self._game.line_bet_missing
 
     @property

@@ -187,7 +187,7 @@ def _rounds(connection: Connection) -> None:
 
 
 def _struck(_connection: Connection) -> None:
-    """Change no table. From this version on, `struck` steps may exist, which older engines can't read."""
+    """Change no table. From this version on, there can be `struck` steps, which older engines can't read."""
 
 
 MIGRATIONS: tuple[Migration, ...] = (_first_layout, _rounds, _struck)

@@ -28,7 +28,7 @@ class Serving:
     certificate: Sequence[str] = ()
     """The PEM files of the API's certificate and key; empty if the API serves this machine only."""
     broker: MqttSettings | None = None
-    """The broker that outcomes come from; None if there is none."""
+    """The broker from which outcomes are received; None if there is none."""
 
 
 def serve(
@@ -65,7 +65,7 @@ def serve(
 def _supervise(
     engine: Engine, http: HttpSupervisor, broker: BrokerClient | None, stop: Event, notify: Notify
 ) -> None:
-    """Report READY when API and broker are ready, and notify the watchdog while all parts are running.
+    """Report READY when the API and the broker are ready. Notify the watchdog while all parts are running.
 
     The parts are the HTTP process, the broker's thread and the database. While the database is not writable,
     the watchdog is not notified, and systemd restarts the service.

@@ -19,7 +19,7 @@ from controller.settlement_service.faults import DatabaseUnavailable, Settlement
 from controller.settlement_service.schema import migrate, version_of, versions
 
 MIN_BYTES = 1_048_576
-"""Minimum free space. An outcome, its bets and the write-ahead log may need this much."""
+"""Minimum free space. An outcome, its bets and the write-ahead log can need this much."""
 
 
 class DatabaseFile:
@@ -161,8 +161,8 @@ class Store:
     def transaction(self) -> Iterator[Connection]:
         """Yield the connection within a transaction, and commit it at the end.
 
-        Raises DatabaseUnavailable if the database does not respond. If the commit fails, the transaction may
-        still have been committed.
+        Raises DatabaseUnavailable if the database does not respond. If the commit fails, the transaction
+        might still have been committed.
         """
         try:
             connection = self._connected()
@@ -235,7 +235,7 @@ class Store:
             message = _first_line(error)
             if _is_locked(error) and not self._opened:
                 raise _in_use_fault(self.where) from error
-            # A lock may still belong to this engine's previous connection.
+            # The lock might still belong to this engine's previous connection.
             raise DatabaseUnavailable(f"{self.where}: {message}") from error
         self._connection = connection
         return connection
@@ -263,7 +263,7 @@ def _postgres_limits(url: URL, *, owner: bool) -> dict[str, object]:
     """Return the connection arguments with the limits for the server and the socket.
 
     The server's limit on an owner's statements is shorter than the client's. A session that the client has
-    given up therefore does not keep the lock.
+    abandoned therefore does not keep the lock.
     """
     idle = f"-c idle_in_transaction_session_timeout={round(STATEMENT_TIMEOUT_S * 2000)}"
     if owner:

@@ -123,7 +123,7 @@ def _outcomes(connection: Connection) -> Iterator[str]:
             elif (outcome.seq, outcome.id, delivery.chain) != (row.seq, row.id, row.chain):
                 yield f"table {table.name}: outcome {row.seq} has another outcome's number, id or hash"
         if table.next_seq != expected:
-            yield f"table {table.name}: waits for outcome {table.next_seq}, expected outcome {expected}"
+            yield f"table {table.name}: is waiting for outcome {table.next_seq}, expected outcome {expected}"
 
 
 def _keys(connection: Connection, table: str) -> list[tuple[int, PublicKey]]:

@@ -246,7 +246,8 @@ class Work:
         self._round(statement.table, statement.round, bet_session=statement.session, last_bet_t=heard_us)
 
     def store_round_times(self, table: str, round_: int | None, session: str, outcome: Outcome) -> None:
-        """Store the times in an outcome: the close of bets, the release, drop or first card, the decision."""
+        """Store the times in an outcome: the close of bets, the release, drop or first card, and the
+        decision."""
         if round_ is None:
             return
         if isinstance(outcome.data, Bets) and outcome.type == "bets.closed":

@@ -176,5 +176,7 @@ def test_a_rule_set_and_a_pay_table_that_divide_the_money_differently_are_refuse
     table = paytable()
     rake = replace(table.settings, rake_percent=replace(table.settings.rake_percent, value=12))
     monkeypatch.setattr(paytables, "load_paytable", lambda *_: replace(table, settings=rake))
-    with pytest.raises(SettingsError, match=r"settings.rake_percent: found 12, expected 10, as `high_roller"):
+    with pytest.raises(
+        SettingsError, match=r"settings.rake_percent: found 12, expected 10, as in `high_roller"
+    ):
         open_book(high_roller.RULES)

@@ -15,7 +15,7 @@ from tests.settlement_service.rig import House, SealedTable
         ("DELETE FROM movements WHERE id = 1", "which does not exist"),
         ("DELETE FROM outcomes WHERE seq = 2", "found outcome 3, expected outcome 2"),
         ("UPDATE outcomes SET chain = 'x' WHERE seq = 2", "has another outcome's number, id or hash"),
-        ("UPDATE tables SET next_seq = 9", "waits for outcome 9"),
+        ("UPDATE tables SET next_seq = 9", "is waiting for outcome 9"),
         ("UPDATE wagers SET stake = 1", "its wagers come to"),
         ("DELETE FROM steps WHERE n = 1", "can't be replayed"),
         ("UPDATE steps SET body = replace(body, '\"1\"', '\"2\"')", "in the replay by"),

@@ -14,7 +14,7 @@ class LateWagers:
 
     def __init__(self) -> None:
         self._confirmed: dict[str, dict[str, str]] = {}
-        """The person who confirmed each wager, by role."""
+        """For each wager, the people who have confirmed it, by role."""
 
     def clear(self) -> None:
         """Forget all wagers when a new throw begins."""

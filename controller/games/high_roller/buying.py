@@ -73,7 +73,7 @@ def _still_to_draw(state: HighRollerState) -> tuple[str, ...]:
 
 
 def is_re_buy(state: HighRollerState, name: str) -> bool:
-    """Return whether a purchase is a re-buy, because the buy-in is over or has passed the player's seat."""
+    """Return whether a purchase is a re-buy: the buy-in is over or has already passed the player's seat."""
     if state.stage == "re_buy":
         return True
     order = state.clockwise
@@ -154,7 +154,7 @@ def require_known_player(state: HighRollerState, card: Card) -> None:
 
 
 def miss_cards(state: HighRollerState, cards: int = 1) -> HighRollerState:
-    """Record cards that left the shoe undetected. The player of the next card may then be unknown."""
+    """Record cards that left the shoe undetected. The next card's player might then be unknown."""
     owed = sum(state.owed.values())
     return state.replace(missed=min(state.missed + cards, owed)) if owed else state
 
@@ -194,7 +194,10 @@ def replace_card(
     name = str(seat)
     held = list(state.cards.get(name, ()))
     if seat is None or replaced not in held or state.stage not in BUYING:
-        raise InputRefused("bad_argument", "set_card: that seat has no such card to replace; enter it again")
+        raise InputRefused(
+            "bad_argument",
+            "set_card replaces a card only during buying, and only one of that seat; check card and seat",
+        )
     if rank != replaced:
         _require_left_in_decks(state, rank, rules)
     held[held.index(replaced)] = rank
@@ -304,8 +307,8 @@ def close_hours(state: HighRollerState, count: int | None) -> HighRollerState:
 
     The first entry without `count` announces the last 15 minutes. Any other entry ends the hours. `count` is
     the number of players left; by default, the players at the table are counted. With fewer than two players,
-    there is no final game for the Bonus Pot (H-CLOSE-2). With more, the final game is still due, and
-    InputRefused is raised.
+    there is no final game for the Bonus Pot (H-CLOSE-2). Raise InputRefused if two or more players are left,
+    if a game is in progress, or if the hours have already ended.
     """
     if state.over:
         raise InputRefused("final_game_over")

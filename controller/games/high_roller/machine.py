@@ -198,7 +198,7 @@ class HighRoller(PlaysThrows):
             yield "closing"
 
     def reset(self, t: int) -> None:
-        """Return to the draw for the button when the table opens, but keep the pot and an unfinished game."""
+        """When the table opens, start the draw for the button unless a game is unfinished. Keep the pot."""
         del t
         state = self._state
         if not state.sold or state.stage == "won":

@@ -20,7 +20,7 @@ HIGH_ROLLER_TABLE = MachineTable(
         "elimination": "the button throws; players without a card that matches the total are out",
         "roll_off": "each remaining player rolls once for each matching card",
         "tied": "the players with equal highest rolls roll again, once each",
-        "won": "the game is won; the winner is to be paid",
+        "won": "the game is won; the winner must be paid",
     },
     triggers={
         "draw_button": "a player's card for the button",
@@ -89,11 +89,11 @@ HIGH_ROLLER_TABLE = MachineTable(
 class HighRollerState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The game's state between throws, in a recording's header.
 
-    `seats` are the seats at the table, clockwise. All other fields name a seat as text. `draws` are the cards
-    drawn for the button, and `redraw` the tied players who draw again. `cards` holds the totals that match
-    each player's cards, and `owed` the number of cards bought but not yet pitched. `asked` is the last player
-    who bought or passed in the buy-in. `gone` are the players who have left but keep their seats until the
-    next game.
+    `seats` are the seats at the table, clockwise. Each other field that refers to a seat holds its name as
+    text. `draws` are the cards drawn for the button, and `redraw` the tied players who draw again. `cards`
+    holds the totals that match each player's cards, and `owed` the number of cards bought but not yet
+    pitched. `asked` is the last player who bought or passed in the buy-in. `gone` are the players who have
+    left but keep their seats until the next game.
     """
 
     stage: str = "button_draw"
@@ -106,7 +106,10 @@ class HighRollerState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
     owed: dict[str, int] = {}
     asked: str | None = None
     missed: int = 0
-    """The number of undetected cards from the shoe. If it is not 0, the next card's player is unknown."""
+    """The number of undetected cards from the shoe.
+
+    If it is not 0 and several players are owed cards, the next card's player is unknown.
+    """
     gone: tuple[str, ...] = ()
     bonus_take: int = 0
     thrower: str | None = None

@@ -24,7 +24,7 @@ class Launches:
         self._pulse_dev = ""
         self._refused_us = 0
         self._late: list[BallBeam] = []
-        """Delayed pulses from a time when the table was not in play. Their ball may cause the next pulse."""
+        """Delayed pulses from before the table was in play. The next pulse might come from the same ball."""
         self.first_pulse_us = 0
         """The time of the latest launch's first pulse."""
         self.rejected_us = 0
@@ -42,15 +42,15 @@ class Launches:
 
     @property
     def pending(self) -> bool:
-        """Whether a pulse that may belong to a launch has been detected."""
+        """Whether a pulse that might belong to a launch has been detected."""
         return self._candidate is not None
 
     def pending_at(self, t: int) -> bool:
-        """Return whether a pulse shortly before `t` may belong to a launch."""
+        """Return whether a pulse shortly before `t` might belong to a launch."""
         return self.pending and t - self._last_pulse_us <= NO_BALL_US
 
     def reject(self, reading: Reading) -> bool:
-        """Handle a reading while the table is not in play, and return whether it may begin a spin."""
+        """Handle a reading while the table is not in play, and return whether it might begin a spin."""
         is_pulse, ran = isinstance(reading, BallBeam), self.old_ball_runs
         if is_pulse:
             self._refused_us = reading.t
@@ -63,7 +63,7 @@ class Launches:
     def reject_late(self, pulse: BallBeam) -> bool:
         """Handle a delayed pulse from a time when the table was not in play.
 
-        Return whether it may be a launch.
+        Return whether the pulse might belong to a launch.
         """
         self._refused_us = max(self._refused_us, pulse.t)
         if self._old_ball is not None:
@@ -171,7 +171,7 @@ class Launches:
         """Return whether this reading proves a launch without a complete revolution.
 
         The ball's drop is proof, and so is a ball outside the wheel after pulses. The loss of the device that
-        reported the pulse also counts, because no revolution can be detected afterwards.
+        reported the pulse is also treated as proof, because no revolution can be detected afterwards.
         """
         is_recent = reading.t - self._last_pulse_us <= NO_BALL_US
         if isinstance(reading, DeviceDown):

@@ -54,7 +54,9 @@ class ChipColours:
         """
         seat = "" if entered.seat is None else str(entered.seat)
         if not seat:
-            raise InputRefused("bad_argument", "chips needs the seat that gets the stack; enter it again")
+            raise InputRefused(
+                "bad_argument", "chips needs the seat that buys or returns chips; enter it again"
+            )
         colour = (entered.what or "").strip().casefold()
         if not colour:
             if self.by_seat.pop(seat, None) is None:
@@ -204,7 +206,7 @@ class Roulette(PlaysAttempts):
         return self.spins.games.wheel_state
 
     def begins_attempt(self, reading: Reading) -> bool:
-        """Return whether this reading may begin a spin."""
+        """Return whether this reading might begin a spin."""
         return self.spins.would_launch(reading)
 
     def reject_attempt(self, reading: Reading) -> None:
@@ -213,7 +215,7 @@ class Roulette(PlaysAttempts):
     def reject_late(self, reading: Reading) -> bool:
         """Handle a delayed reading from a time when the table was not in play.
 
-        Return whether it may begin a spin.
+        Return whether it might begin a spin.
         """
         return self.spins.reject_late(reading)
 

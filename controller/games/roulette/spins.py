@@ -42,7 +42,7 @@ MAX_OBJECTS = 16
 EARLY_NO_SPIN = "spoken"
 """The timer for a No Spin that was called before any pulse was detected."""
 RUNS_UNTIL_US = 3_000_000
-"""After this time without a pulse, the ball may be at rest and a person may enter its number."""
+"""After this time without a pulse, the ball might be at rest, so a person may enter its number."""
 
 _SHORTER = 0.8
 """If a rotor turn is shorter than this fraction of an earlier turn, the give-up time is set again.
@@ -53,7 +53,7 @@ shorter turn means that index passes had been missed or that somebody pushed the
 _POSTPONES = (BallDrop, PocketBall, DeviceDown)
 """Readings that change the give-up time of a spin."""
 _JUDGED_IN_HOLD = (PocketBall, BallOut, ForeignObject, WheelStatus)
-"""Readings that may change the verdict while its call is held."""
+"""Readings that can change the verdict while its call is held."""
 
 
 class Spins(WheelSpins):
@@ -181,7 +181,7 @@ class Spins(WheelSpins):
             self._decide(t)
 
     def would_launch(self, reading: Reading) -> bool:
-        """Handle a reading while the table is not in play, and return whether it may begin a spin.
+        """Handle a reading while the table is not in play, and return whether it might begin a spin.
 
         Such a spin never counts.
         """
@@ -190,8 +190,8 @@ class Spins(WheelSpins):
     def reject_late(self, reading: Reading) -> bool:
         """Handle a delayed pulse from a time when the table was not in play.
 
-        Return whether it may begin a spin. A spin that began at such a time never counts. If later pulses of
-        the same ball have already begun a spin, that spin goes to review.
+        Return whether it might begin a spin. A spin that began at such a time never counts. If later pulses
+        of the same ball have already begun a spin, that spin goes to review.
         """
         if not isinstance(reading, BallBeam):
             return False
@@ -228,7 +228,7 @@ class Spins(WheelSpins):
     def _no_launch_followed(self, t: int) -> None:
         """Apply the held No Spin to the last spin or publish its refusal, because no launch followed.
 
-        If pulses that may belong to a launch are pending, wait for another second.
+        If pulses that might belong to a launch are pending, wait for another second.
         """
         entered = self._early_no_spin
         assert entered is not None

@@ -1,8 +1,8 @@
 """The base class of all spins, and the spins of a trusted smart wheel.
 
 With `revolutions: trusted_wheel` in the rule set, a smart wheel's reports drive the round. The report of the
-ball in the rim counts as the launch, and the report of No More Bets closes betting. The reported number is
-called if all earlier reports of the spin have arrived.
+ball in the rim is treated as the launch, and the report of No More Bets closes betting. The reported number
+is called if all earlier reports of the spin have arrived.
 """
 
 from abc import ABC, abstractmethod
@@ -95,7 +95,7 @@ class WheelSpins(ABC):
 
     @abstractmethod
     def would_launch(self, reading: Reading) -> bool:
-        """Handle a reading while the table is not in play, and return whether it may begin a spin.
+        """Handle a reading while the table is not in play, and return whether it might begin a spin.
 
         Such a spin never counts.
         """
@@ -103,8 +103,8 @@ class WheelSpins(ABC):
     def reject_late(self, reading: Reading) -> bool:
         """Handle a delayed reading from a time when the table was not in play.
 
-        Return whether it may begin a spin. A smart wheel's reports may not, because their only time is that
-        of their arrival.
+        Return whether it might begin a spin. A smart wheel's report never does, because it is timestamped on
+        arrival.
         """
         del reading
         return False
@@ -124,12 +124,12 @@ class WheelSpins(ABC):
         """The number of revolutions that the readings prove for the current spin; None if not counted."""
 
     def require_last_spin(self, ruling: Input, *, new_round: bool) -> None:
-        """Check that a ruling after the call is for the last decided spin, which it may name in `what`.
+        """Check that a ruling after the call is for the last decided spin, which can be named in `what`.
 
         `new_round` tells whether the dealer has closed or opened betting since the call.
 
         Raises:
-            InputRefused: the ruling names another spin, or may be for a spin that no sensor detected.
+            InputRefused: the ruling names another spin, or might be for a spin that no sensor detected.
         """
         attempts, number = self.attempts, self.attempts.number
         if ruling.what is not None:
@@ -141,8 +141,8 @@ class WheelSpins(ABC):
         seen = self._sign_of_another_spin(ruling.t, new_round=new_round) if corrects else None
         if seen is not None:
             message = (
-                f"{seen} since spin {number} was decided, so the ruling may be for an unseen spin. "
-                f"To rule on spin {number}, add what={number}. A spin that no sensor saw must be repeated"
+                f"{seen} since spin {number} was decided, so the ruling might be for an undetected spin. "
+                f"To rule on spin {number}, add what={number}. An undetected spin must be repeated"
             )
             raise InputRefused("which_spin", message)
 
@@ -178,7 +178,7 @@ class WheelSpins(ABC):
 
     @abstractmethod
     def _runs(self, t: int) -> bool:
-        """Return whether the ball may still be running at `t`."""
+        """Return whether the ball might still be running at `t`."""
 
     def value_of(self, verdict: SpinVerdict) -> str | None:
         """Return the number that the sensors detected."""
@@ -195,7 +195,7 @@ class WheelSpins(ABC):
         return number
 
     def result_can_be_entered(self, t: int) -> bool:
-        """Return whether the ball may be at rest at `t`."""
+        """Return whether the ball might be at rest at `t`."""
         return not (self.attempts.in_progress and self._runs(t))
 
     def readings(self) -> tuple[Reading, ...]:
@@ -203,7 +203,7 @@ class WheelSpins(ABC):
         return tuple(self._seen)
 
     def basis(self) -> Basis:
-        """Return the input of the last verdict other than the readings."""
+        """Return the data, other than the readings, on which the last verdict was based."""
         return self._basis
 
     def decided(self, decided: Decided) -> None:
@@ -319,8 +319,8 @@ class SmartSpins(WheelSpins):
     def _closed_by_us(self, t: int) -> int:
         """Return the time from which a wheel's report that arrives at `t` closes betting (R-SPIN-3).
 
-        The reports carry no time. A report after a silence may describe a state as old as the start of the
-        silence, and people who could see the wheel may have bet during the silence.
+        The reports carry no time. A report after a silence might describe a state as old as the start of the
+        silence, and people who could see the wheel might have bet during the silence.
         """
         if self.games.before_silence_us is not None:
             return self.games.before_silence_us

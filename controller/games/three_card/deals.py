@@ -35,7 +35,7 @@ ACTING_ROLES = frozenset({"player", "guest"})
 """The roles that may play or fold, but may not change the decision afterwards."""
 SECOND_US = 1_000_000
 RUNS_ON_US = 4_000_000
-"""Cards within this time after a void deal belong to that deal, because the dealer may not have stopped."""
+"""Cards within this time after a void deal belong to that deal, because the dealer might not have stopped."""
 PLAY_DECIDED_US = 10 * SECOND_US
 """The minimum time from a request for Play to a fold on the same position.
 
@@ -203,7 +203,9 @@ class Deals:
         wait_us = requested_us + PLAY_DECIDED_US - entered.t
         if wait_us > 0:
             wait_s = -(-wait_us // SECOND_US)
-            message = f"Play was requested here and may still be granted; enter the fold again in {wait_s} s"
+            message = (
+                f"Play was requested here and might still be granted; enter the fold again in {wait_s} s"
+            )
             raise InputRefused("play_asked", message)
 
     def play_asked(self, entered: Input) -> None:
@@ -231,7 +233,7 @@ class Deals:
             self.attempts.note_late(f"position {', '.join(both)} was folded but has a Play wager (T-DEAL-4)")
 
     def _unanswered(self) -> str:
-        """Return why a person must check the folds on positions that may have Play; empty if there are none.
+        """Return why a person must check the folds on positions that might have Play; "" for no reason.
 
         On these positions, the settlement engine requested Play and did not report the result (T-DEAL-4).
         """
@@ -446,7 +448,7 @@ class Deals:
         return tuple(self._readings)
 
     def basis(self) -> Basis:
-        """Return the input of the last verdict other than the readings."""
+        """Return the data, other than the readings, on which the last verdict was based."""
         return self._basis
 
     @property

@@ -187,7 +187,7 @@ class ThreeCard(PlaysAttempts):
 
     @property
     def awaits_play(self) -> bool:
-        """Whether Play is accepted. Betting must be closed and a position still has to act (T-DEAL-4)."""
+        """Whether Play is accepted. Betting must be closed and a position must still act (T-DEAL-4)."""
         return self._machine.state in ("no_more_bets", "dealing", "acting")
 
     def receive(self, reading: Reading) -> None:
@@ -427,7 +427,7 @@ class ThreeCard(PlaysAttempts):
         self._players |= dict.fromkeys(positions, entered.what)
 
     def _check_positions(self, positions: tuple[str, ...], player: str) -> None:
-        """Raise InputRefused if the player may not have these positions and those already named."""
+        """Raise InputRefused if the player may not have these positions besides those already named."""
         others = {seat for seat, who in self._players.items() if who == player}
         together = left_to_right({*positions, *others})
         if len(together) > self._rules.positions_per_player:

@@ -1,6 +1,6 @@
 """The judge of deals. A deal counts if all hands have three cards and no card appears twice.
 
-A shoe may report the position of each card. If it does not, the cards are assumed to be dealt in order from
+Some shoes report the position of each card. With other shoes, the cards are assumed to be dealt in order from
 the dealer's left, with the dealer last (T-DEAL-3), either in rotation or in stacks of three. The verdict
 reveals no card until all positions have acted.
 """
@@ -156,7 +156,7 @@ def build_layout(readings: Sequence[Reading], seats: Sequence[str], order: Order
 
 
 def fill(hands: Mapping[str, Sequence[HandCard]], entered: Input) -> tuple[str, list[HandCard]] | None:
-    """Return the position that a `set_card` names, and its hand with that card; None if there is no place.
+    """Return the position that a `set_card` names, and its hand with that card; None if it has no place.
 
     `what` names the card to replace. Without `what`, the card replaces the first unread card or, if there is
     none, completes a short hand. Without a seat, the card goes to the only position with an unread card.

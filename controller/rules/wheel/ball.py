@@ -29,13 +29,13 @@ two."""
 _PRIOR_MISSES, _PRIOR_PASSES = 0.5, 5.0
 """Prior for the fraction of missed passes: one pass in ten, with little weight."""
 _SILENCE_BY_CHANCE = 0.003
-"""Minimum probability of a silence at which the beams are assumed to have missed the ball. This happens
-several times a night on a dusty wheel."""
+"""Minimum probability of a silence at which the beams are assumed to have missed the ball. Such silences
+occur several times a night on dusty wheels."""
 _MIN_HAND_S = 0.8
 """Minimum duration of a silence in which a person can catch a ball and launch it again."""
 _HAND_BY_CHANCE = 0.0005
-"""Probability below which a silence of less than a turn counts, because a person may have caught the ball. On
-a dusty wheel, one spin in a hundred has such a silence in the last turns that count."""
+"""Probability below which a silence of less than a turn counts, because a person might have caught the ball.
+On a dusty wheel, one spin in a hundred has such a silence in the last turns that count."""
 _BRAKED_FRACTION, _BRAKED_BY_CHANCE = 0.12, 0.05
 """Maximum fraction by which a running ball is slower than predicted after a silence, and the probability that
 the ball is even slower. Each speed comes from one step, in which a tilted bowl and misaligned beams cause an
@@ -43,8 +43,8 @@ error of a twentieth."""
 _LOSS_UNCERTAINTY = 0.5
 """Uncertain fraction of the predicted loss of speed during a silence, from the differences between balls."""
 _START_BY_CHANCE = 0.01
-"""Minimum probability that a beam missed the ball's start at which the start is also sought before that
-beam."""
+"""If a beam missed the start of the ball's run with at least this probability, the start is also sought
+before the beam."""
 _MIN_COAST, _MAX_COAST = 0.93, 1.05
 """Bounds on the ball's distance from its last step to its exit from the track, as fractions of the predicted
 distance. The speed over one step has an error of 5 %, and the speed only decreases."""
@@ -55,8 +55,8 @@ _STEP_SPEED_FACTOR = 1.05
 """Maximum ratio of a ball's speed before its first proven step to its speed in that step, which has an error
 of 5 %."""
 _MIN_OTHER_PASSES, _MIN_OTHER_TURNS = 6, 3.0
-"""Passes and turns from which the remaining pulses count as a second ball. Dust alone made no second run in a
-thousand spins."""
+"""Minimum passes and turns for which the remaining pulses are attributed to a second ball. Dust alone made no
+second run in a thousand spins."""
 
 
 class BallRun(msgspec.Struct, frozen=True):
@@ -65,7 +65,7 @@ class BallRun(msgspec.Struct, frozen=True):
     `direction` is None if the beams that detected the ball are placed so that both directions are possible.
     `turns` counts from the first pass that counts to the exit from the track at `end_us`, or to the last pass
     if no drop was sensed. `turns_from` and `turns_to` bound `turns`. The bounds allow for the unseen start,
-    the end, the other stories of the pulses, and turns in which every beam may have missed the ball.
+    the end, the other stories of the pulses, and turns in which every beam might have missed the ball.
     `silent_s` is the time without a detection before the exit, or 0 if working beams detected the ball within
     its last turn. `silent_at_us` is the start of the last silence before the passes that count.
     """
@@ -118,7 +118,7 @@ def find_ball_run(
 def turns_of_other_ball(chain: Chain, ball: BallRun, pulses: Sequence[BallBeam]) -> float:
     """Return the turns of a second ball during this run; 0 if the remaining pulses make no run.
 
-    When two balls pass a beam together, each may be credited with the other's pulse. A run may therefore
+    When two balls pass a beam together, each might be credited with the other's pulse. A run can therefore
     consist of several parts.
     """
     if len(pulses) - len(ball.passes) < _MIN_OTHER_PASSES:
@@ -246,7 +246,7 @@ class _Counts:
     def silence_is_significant(self, missed: int, included: int) -> bool:
         """Return whether chance cannot explain this number of consecutive missed passes.
 
-        `included` is the number of them that the count of all missed passes includes.
+        `included` is how many of them the total count of missed passes includes.
         """
         return self._miss_probability(included) ** missed < _SILENCE_BY_CHANCE
 
@@ -286,9 +286,9 @@ class _Counts:
     def max_turns_before(self, since: int, slowing: Slowing, pulses: Sequence[BallBeam]) -> float:
         """Return the maximum number of turns before pass number `since`, the first pass that counts.
 
-        Every beam may have missed the ball for several turns. An earlier pulse may therefore be the ball's,
-        if the ball can have come from that pulse's beam in the time between. The launch was then after the
-        working beam before that beam, because a miss there would be a second coincidence.
+        Every beam might have missed the ball for several turns. An earlier pulse might therefore be the
+        ball's, if the ball could have come from that pulse's beam in the time between. The launch was then
+        after the working beam before that beam, because a miss there would be a second coincidence.
         """
         first, start = self._path[since], self._path[0]
         max_turns = first.turns - start.turns + self._max_turns_before_first(start.beam)
@@ -307,8 +307,8 @@ class _Counts:
     def _max_turns_before_first(self, first: int) -> float:
         """Return the maximum number of turns before the first pass, which is at beam `first`.
 
-        The launch was after the preceding working beam, or after an earlier beam if the beams in between may
-        have missed the ball.
+        The launch was after the preceding working beam, or after an earlier beam if the beams in between
+        might have missed the ball.
         """
         gaps = sorted(self._gaps[beam][first] for beam in self._working_beams) or [1.0]
         gaps += [gap + 1.0 for gap in gaps] + [gaps[0] + 2.0]

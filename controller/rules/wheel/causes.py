@@ -45,7 +45,7 @@ _MAX_UNSEEN_SPEED_RATIO = 2.0
 _MAX_STRAY_FRACTION = 0.15
 """Fraction of stray pulses above which the direction alone voids no spin."""
 _MARK_OVERDUE_TURNS = 1.3
-"""Turns after the mark's last pass from which the next pass is overdue. The board that missed the mark may
+"""Turns after the mark's last pass from which the next pass is overdue. A board that missed the mark might
 also have missed the launch."""
 SENSED = frozenset({BallBeam, BallDrop, BallOut, ForeignObject, PocketBall, RotorIndex})
 """Readings of a wheel's sensors."""
@@ -78,7 +78,7 @@ class Case:
         )
         """Time by which the ball had certainly come to rest; None if this is not certain."""
         self.launch_hidden_by = self._find_what_hid_launch()
-        """Absence or fault that may have hidden the ball's launch and first turns."""
+        """Absence or fault that might have hidden the ball's launch and first turns."""
         self.max_turns = self._find_max_turns()
         """Maximum number of turns of the ball; infinite if nothing limits it."""
         self.drop_fits = self._check_drop_fits()
@@ -123,7 +123,7 @@ class Case:
             return hidden_by
         dev = next((pulse.dev for pulse in self.trace.pulses), "")
         passes = without_repeats([mark for mark in self.trace.index_passes if mark.dev == dev])
-        # A mark within a lap before the first pulse may have passed while the ball was already running.
+        # A mark within a lap before the first pulse might have passed while the ball was already running.
         search_times_us = began_us, began_us - self._first_lap_us()
         for at in dict.fromkeys([bisect_left(passes, since_us, key=time_of) for since_us in search_times_us]):
             passes_us = [mark.t for mark in passes[:at]]
@@ -186,9 +186,9 @@ class Case:
         return abs(self.ball.end_speed / expected - 1.0) <= _DROP_SPEED_TOLERANCE
 
     def objects(self) -> list[ForeignObject]:
-        """Return the objects seen since `object_before_launch_s` before the first pulse.
+        """Return the objects detected since `object_before_launch_s` before the first pulse.
 
-        A ball is released some time before it reaches a beam.
+        The margin is needed because a ball is released some time before it reaches a beam.
         """
         pulses = self.trace.pulses
         first_us = pulses[0].t if pulses else self.decided_at_us
@@ -267,7 +267,7 @@ def ball_out(case: Case) -> Reason | None:
 
 
 def rotor_reversed(case: Case) -> Reason | None:
-    """!R-8: the rotor reversed or stopped while the ball may have been in play."""
+    """!R-8: the rotor reversed or stopped while the ball might have been in play."""
     trace, reversal = case.trace, case.reversal
     if reversal is not None:
         if not case.trace.in_play(reversal.first_us):
@@ -288,7 +288,7 @@ def rotor_reversed(case: Case) -> Reason | None:
 
 
 def rotor_handled(case: Case) -> Reason | None:
-    """R-SPIN-4: a person reversed the rotor before the number was confirmed, and the ball may have been at
+    """R-SPIN-4: a person reversed the rotor before the number was confirmed, when the ball might have been at
     rest."""
     reversal = case.reversal
     if reversal is None or case.trace.in_play(reversal.first_us) or case.was_confirmed_by(reversal.first_us):
@@ -302,7 +302,7 @@ def rotor_handled(case: Case) -> Reason | None:
 
 
 def device_lost(case: Case) -> Reason | None:
-    """A device that was down during the spin may have missed a decisive reading."""
+    """A device that was down during the spin might have missed a decisive reading."""
     down = sorted(case.trace.devices.down)
     if not down:
         return None
@@ -359,7 +359,7 @@ def revolutions_unclear(case: Case) -> Reason | None:
 
 
 def fell_silent(case: Case) -> Reason | None:
-    """R-SPIN-2: a person may have caught a ball that working beams did not detect for more than a turn."""
+    """R-SPIN-2: a person might have caught a ball that working beams did not detect for more than a turn."""
     ball = case.ball
     if ball is None or not ball.silent_s or ball.turns_from < case.rules.min_revolutions:
         return None
@@ -400,7 +400,7 @@ def pocket_missing(case: Case) -> Reason | None:
 
 
 def sensors_silent(case: Case) -> Reason | None:
-    """R-IRR-3: an object may have entered the wheel while no sensor reported for several turns."""
+    """R-IRR-3: an object might have entered the wheel while no sensor reported for several turns."""
     at_rest_us = case.at_rest_us
     if at_rest_us is None:
         return None

@@ -4,7 +4,7 @@ The only assumption is that the ball slows down: each step from one of its pulse
 little faster than the step before, and not much slower. Several stories (possible explanations of the pulses)
 are followed in parallel. The cost of each story includes pulses that are not its ball's, passes that working
 beams missed, and launches. A story that costs much more than the cheapest is dropped. Turns are counted along
-the chain, beam by beam, so the count rests only on interrupted beams.
+the chain, beam by beam, so the count is based only on interrupted beams.
 """
 
 from collections.abc import Sequence
@@ -47,7 +47,8 @@ of a worn track."""
 _PLAIN_COST = 0.35
 """Cost below which a step is accepted without a second story."""
 STRAY_COST = 1.0
-"""Cost of a pulse that is not the ball's, which is the unit of all costs. One pulse in five may be stray."""
+"""Cost of a pulse that is not the ball's, which is the unit of all costs. One pulse in five might be
+stray."""
 _SAME_PASS_TURNS = 1 / 12
 """Number of turns within which a second pulse of a beam belongs to the same pass."""
 DOUBLE_COST = 0.3
@@ -57,9 +58,9 @@ FITTING_COST = 1.6
 MISSED_COST = 0.7
 """Cost of a pass that a working beam missed. A miss is slightly more likely than a stray pulse."""
 SILENT_COST = 0.25
-"""Cost of a pass at a beam that has reported no pulse and may be silent."""
+"""Cost of a pass at a beam that has reported no pulse and might have failed."""
 LAUNCH_COST = 4.5
-"""Cost of a further launch within the story. The cost is high because dust may hide the ball for three or
+"""Cost of a further launch within the story. The cost is high because dust can hide the ball for three or
 four consecutive passes."""
 _DROP_MARGIN = 6.0
 """Difference in cost from the cheapest story at which a story is dropped. To catch up, the story would need
@@ -84,12 +85,12 @@ _PLAIN_PULSES, _SOLE_MARGIN = 3, 2.0
 """Number of consecutive pulses at the expected beam and time after which a story that is cheaper by this
 margin is the only one kept."""
 _SILENT_TURNS = 2.0
-"""Turns without a pulse after which a beam counts as silent; passes at the beam then cost nothing."""
+"""Turns without a pulse after which a beam is treated as silent; passes at the beam then cost nothing."""
 _MIN_DETECTION_FRACTION, _FEW_PULSES = 0.3, 4
-"""Fraction of the best beam's pulses below which a beam counts as silent and its pulses as stray. Beams are
-compared only if the best beam has more pulses than the second value."""
+"""Fraction of the best beam's pulses below which a beam is treated as silent and its pulses as stray. Beams
+are compared only if the best beam has more pulses than the second value."""
 _MISSED_TURNS = range(4)
-"""Numbers of complete turns in which every beam may have missed the ball within one step of a chain."""
+"""Numbers of complete turns in which every beam might have missed the ball within one step of a chain."""
 
 
 _Option = tuple[float, tuple[int, int, int], Story, float, float, int, float, float]
@@ -157,7 +158,7 @@ class Chain:
         return self._between[sense]
 
     def working_beams(self) -> frozenset[int]:
-        """Return the beams that detect the ball. A single pulse is no proof, since it may be stray."""
+        """Return the beams that detect the ball. A single pulse is no proof, since it might be stray."""
         few = max(_MIN_DETECTION_FRACTION * max(self.pulse_counts), 1)
         often = frozenset(b for b, pulses in enumerate(self.pulse_counts) if pulses > few)
         return often or frozenset(b for b, pulses in enumerate(self.pulse_counts) if pulses)
@@ -251,16 +252,16 @@ class Chain:
         return True
 
     def _follow_cheap(self, t: int, beam: int) -> bool:
-        """Handle a pulse for the cheap stories alone; return False if the expensive stories may matter.
+        """Handle a pulse for the cheap stories alone; return False if the expensive stories might matter.
 
         No story becomes cheaper, so every continuation of a story set aside costs at least `max_cost`. If the
         pulse is clearly the ball's next, the stories set aside add no launch. They can change only the turns
         of a cheap story that costs nearly as much. The uncertainty of that story's turns is infinite until
         the expensive stories are followed again.
 
-        Costs differ if only one story is left (`_accept_if_clearly_next`). This cannot happen until the
-        cheapest story of the other direction is dropped; the cost of that story rises by at most
-        `FITTING_COST` a pulse.
+        Costs are computed differently if only one story is left (`_accept_if_clearly_next`). This cannot
+        happen until the cheapest story of the other direction is dropped; the cost of that story rises by at
+        most `FITTING_COST` a pulse.
         """
         aside = self._set_aside
         assert aside is not None
@@ -399,7 +400,7 @@ class Chain:
     def _extend_only_story(self, story: Story, ahead: float, seconds: float) -> bool:
         """Add to the only story the cost of a step past beams that do not detect the ball.
 
-        Return False if a second story may be possible beside it.
+        Return False if a second story might be possible.
         """
         last = story.last
         one_step = (ahead + 1.0) / seconds > _MAX_SPEED_RATIO * last.speed + JITTER_S
@@ -463,7 +464,7 @@ class Chain:
         return False
 
     def _steps(self, last: Pass, seconds: float, ahead: float) -> list[tuple[int, float, float]]:
-        """Return the steps that a ball may have made from its last pass.
+        """Return the steps that a ball might have made from its last pass.
 
         Each step consists of the additional complete turns, the speed, and the cost of the deviation from the
         predicted speed.

@@ -12,8 +12,8 @@ SURELY_SEEN_US = 6_000_000
 """Maximum time between two interruptions by a ball in the track. If one beam of two is silent, the slowest
 ball needs less than 5 s to reach the other beam."""
 SILENT_TURNS = 2.5
-"""Number of turns without a report after which a board counts as blind. The mark passes the index sensor on
-every turn."""
+"""Number of turns without a report after which a board is treated as blind. The mark passes the index sensor
+on every turn."""
 LONGEST_SILENCE_US = SLOWEST_TURN_US * 3 // 2
 """Maximum time, with a margin, between two passes of the slowest rotor's mark."""
 LOSSES = frozenset({"lost_edges", "missed_edge"})
@@ -37,7 +37,7 @@ class Absence(msgspec.Struct, frozen=True):
 def find_silence_before(dev: str, passes_us: Sequence[int], first_pulse_us: int) -> Absence | None:
     """Return the period before the ball's first pulse in which a board with these index passes was silent.
 
-    A board whose sensors detected nothing for several turns may have missed a launch. The result is None if
+    A board whose sensors detected nothing for several turns might have missed a launch. The result is None if
     there was no such period. A gap that ends with an index pass does not count, because some boards report no
     passes between two spins.
     """
@@ -64,8 +64,8 @@ class WheelDevices:
     """The devices of one wheel, from before a spin's first pulse to its end."""
 
     def __init__(self, sources: Sources | None) -> None:
-        """`sources` lists the kinds of readings that each device sends; an unlisted device may send all
-        kinds."""
+        """`sources` lists the kinds of readings that each device sends; an unlisted device is assumed to send
+        all kinds."""
         self.down: dict[str, DeviceDown] = {}
         """Devices that were down at some time during the spin."""
         self.still_down: set[str] = set()
@@ -93,12 +93,12 @@ class WheelDevices:
                     self._absences.append(Absence(reading.dev, lost.t, reading.t))
 
     def serves(self, device: str, kinds: Collection[str]) -> bool:
-        """Return whether a device may send readings of one of these kinds."""
+        """Return whether a device might send readings of one of these kinds."""
         sends = self._sources.get(device)
         return sends is None or any(kind.partition(":")[0] in kinds for kind in sends)
 
     def find_absence_at_launch(self, first_pulse_us: int) -> Absence | None:
-        """Return the absence in which a ball with this first pulse may have been launched."""
+        """Return the absence in which a ball with this first pulse might have been launched."""
         absences = [
             absence
             for absence in self._absences

@@ -68,8 +68,8 @@ class Slowing:
     def seconds_left(self, speed: float, drop_speed: float) -> float:
         """Return the time until the drop of a ball at this speed, based on earlier balls.
 
-        `drop_speed` replaces them while no ball has been timed. The result is negative for a ball that should
-        already have dropped.
+        Until a ball has been timed, `drop_speed` is used instead. The result is negative for a ball that
+        should already have dropped.
         """
         timed_speeds, left_s = self._timed, self._left_s
         if not timed_speeds:
@@ -121,8 +121,8 @@ class Slowing:
     def turns_before(self, speed: float, seconds: float) -> float:
         """Return the maximum number of turns of a ball in the seconds before it had this speed.
 
-        The ball may have been at its knee, may have lost more speed than other balls of its wheel, and may
-        have been as fast as a hand can launch it.
+        The ball might have been at its knee, might have lost more speed than other balls of its wheel, and
+        might have been as fast as a hand can launch it.
         """
         steps = max(int(seconds / _LOOK_BACK_STEP_S), 1)
         step_s, turns = seconds / steps, 0.0
@@ -191,8 +191,8 @@ KNEE_SLOWING = Slowing({0.45: 0.02, 0.55: 0.05, 0.65: 0.12, 0.8: 0.2, 1.0: 0.2, 
 """Loss with the knee of a real ball. From about 1 rev/s, where it stops sliding along the rim, to 0.6, where
 it rolls freely, the ball loses speed two to four times as fast. Timed from videos of real wheels."""
 MAX_LOSS_WITHOUT_KNEE = 0.12
-"""Maximum loss without a knee, in rev/s2. Such a ball loses 0.05 to 0.1 at 0.7 to 1 rev/s, even on a damp
-track."""
+"""Maximum loss without a knee, in rev/s2. A ball without a knee loses 0.05 to 0.1 at 0.7 to 1 rev/s, even on
+a damp track."""
 KNEE_SPEEDS = 0.7, 1.0
 """Speeds between which the knee appears, in rev/s."""
 
@@ -212,7 +212,7 @@ _MEMORY_SPINS = 40.0
 
 
 class Learned(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Values that earlier spins showed about a wheel, all of them numbers that JSON preserves.
+    """Values learned about a wheel from earlier spins. All are numbers that JSON preserves.
 
     `spins` is the weight of the learned values. `drop_rev_per_s` is the ball's mean speed at its exit from
     the track (None before the first spin), and `deceleration_rev_per_s2` the loss per second at that speed.
@@ -244,7 +244,7 @@ class Learned(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         return mean, SPIN_SPREAD * mean * (1.0 + 1.0 / (prior + self.spins)) ** 0.5
 
     def slowing(self) -> Slowing:
-        """Return the loss of speed of this wheel's balls, as earlier spins showed it."""
+        """Return the loss of speed of this wheel's balls, as measured in earlier spins."""
         losses = self.losses_rev_per_s2
         if not losses and self.deceleration_rev_per_s2 and self.drop_rev_per_s:
             losses = {self.drop_rev_per_s: self.deceleration_rev_per_s2}
@@ -283,7 +283,7 @@ class Learned(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     def after_silence(self) -> Self:
         """Record that the pocket reader did not detect a ball that had dropped.
 
-        The reader no longer counts as working. One missed ball is plausible; two in a row show a failed
+        The reader is no longer treated as working. One missed ball is plausible; two in a row show a failed
         reader.
         """
         return msgspec.structs.replace(self, pocket_reader_works=0.0)
@@ -300,7 +300,7 @@ class Learned(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     def from_figures(figures: Mapping[str, float]) -> "Learned":
         """Restore the result of `figures`. Raises `msgspec.ValidationError` for invalid numbers.
 
-        A recording may lack the values by speed, which a few spins restore.
+        A recording might lack the values by speed, which a few spins restore.
         """
         plain = {name: value for name, value in figures.items() if not name.startswith(_PREFIXES)}
         by_speed = {

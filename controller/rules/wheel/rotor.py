@@ -6,9 +6,9 @@ time, the passes just before and after determine the position, if the turn betwe
 the turn before or after. If a person changed the rotor's speed in that turn, the position is unknown.
 
 A quadratic fit to the last passes predicts the length of future turns, because a free rotor loses speed
-evenly. The prediction never places a pocket reading. A pocket reading is placed between the index passes
-before and after it, so it waits for the next pass. The pocket is confirmed when the readings of consecutive
-turns agree. The rule set determines the number of turns, typically three.
+evenly. The prediction is never used to place a pocket reading. A pocket reading is placed between the index
+passes before and after it, so it waits for the next pass. The pocket is confirmed when the readings of
+consecutive turns agree. The rule set determines the number of turns, typically three.
 """
 
 from bisect import bisect_right
@@ -40,8 +40,8 @@ _MAX_FIT_ERROR_TURNS = 0.02
 """Maximum distance of a pass from the curve, in turns: three quarters of a pocket, so a fit is never off by a
 complete pocket."""
 _TOO_MANY_GAPS = 3
-"""Number of gaps among six passes that missed passes do not explain. The turns were counted at twice their
-rate."""
+"""Number of gaps among six passes that missed passes do not explain. With this many gaps, the turns were
+counted at twice their rate."""
 _OFF_PHASE_TURNS = 0.06
 """Maximum deviation of a pass from a complete turn, for each turn since the last pass. With a worn bearing, a
 turn of 2 s is up to 2 % longer than the turn before, and the first curve, through two passes, includes no
@@ -114,7 +114,7 @@ class Rotor:
     def place(self, t_us: int) -> Place | None:
         """Return the mark's position at a time between two passes; None if the passes do not determine it.
 
-        `waits` returns whether a later pass may determine it.
+        `waits` returns whether a later pass might determine it.
         """
         at = bisect_right(self.marks, t_us, key=_time)
         if at == 0 or at == len(self.marks):
@@ -141,7 +141,7 @@ class Rotor:
         return Place(before.turn + turns_run, before.run, turn_us, before.direction)
 
     def waits(self, t_us: int) -> bool:
-        """Return whether one of the next two passes may determine the position at this time."""
+        """Return whether one of the next two passes might determine the position at this time."""
         at = bisect_right(self.marks, t_us, key=_time)
         if at == 0:
             return False
@@ -400,7 +400,7 @@ class PocketRead(msgspec.Struct, frozen=True):
 
 
 def place_read(reading: PocketBall, rotor: Rotor, wheel: Wheel) -> PocketRead | None:
-    """Return the pocket under the reader; None while a later pass may still determine it."""
+    """Return the pocket under the reader; None while a later pass might still determine it."""
     place = rotor.place(reading.t)
     if place is None:
         return None if rotor.waits(reading.t) else PocketRead(reading, None)
@@ -440,12 +440,11 @@ class PocketCount:
         self.decided_by: Reading | None = None
         """The index pass that confirmed the pocket by placing the last reading needed."""
         self.reader_missed = False
-        """Whether the reader is known to have missed readings, which makes a turn without a reading no
-        proof."""
+        """Whether the reader is known to have missed readings, so a turn without a reading proves nothing."""
 
     @property
     def reads(self) -> list[PocketRead]:
-        """All readings; those that wait for a pass have no number."""
+        """All readings; those that are waiting for a pass have no number."""
         return [*self.placed, *(PocketRead(reading, None) for reading in self.waiting)]
 
     @property
@@ -455,7 +454,7 @@ class PocketCount:
 
     @property
     def waits(self) -> bool:
-        """Whether a reading waits for a pass that places it."""
+        """Whether a reading is waiting for a pass that places it."""
         return len(self.seen) > len(self.placed)
 
     @property

@@ -25,19 +25,19 @@ RUNNING = frozenset({BALL_IN_RIM, NO_MORE_BETS, NO_BALL})
 BETWEEN_GAMES = frozenset({1, 2, 6})
 BALL_MISSING, WITH_ROTOR, COMPONENT, LAUNCH_FAILED = 1, 2, 4, 8
 MAX_BALL_MISSING_US = 5_000_000
-"""Time from which a ball that is not sensed is missing (manufacturer's value)."""
+"""Time without detection after which the ball is treated as missing (manufacturer's value)."""
 MAX_LAUNCH_REPORT_US = 3_000_000
-"""Time after the ball is in the rim in which the wheel may still report that its launch failed
-(manufacturer's value)."""
+"""Time after the launch during which the wheel can still report that the launch failed (manufacturer's
+value)."""
 NUMBER_TIMEOUT_US = 90_000_000
 """Time without a new report after which the wheel is assumed to report no number. The wheel gives up after 75
 s."""
 MAX_RPM_X10 = 300
 """Maximum plausible speed of the rotor, in units of 0.1 rpm. A wheel turns at 10 to 25 rpm."""
 MAX_GAME_COUNT = 256
-"""Maximum of the wheel's count of games, which continues with 0 or 1."""
+"""Maximum value of the wheel's game counter, which then continues at 0 or 1."""
 _MANY_GAMES = MAX_GAME_COUNT // 2
-"""Half of the count's range. A larger apparent increase means that the count went back."""
+"""Half of the counter's range. A larger apparent increase means that the counter went back."""
 
 RULES = {
     "same_direction": "R-SPIN-1",
@@ -54,7 +54,7 @@ def games_between(before: WheelStatus, after: WheelStatus) -> int:
     """Count the games from one status to another, across the wrap at 256; 0 if the wheel does not number
     them.
 
-    More than 128 means that the count went back because the wheel was powered off.
+    More than 128 means that the counter went back because the wheel was powered off.
     """
     if before.spin is None or after.spin is None or before.spin == after.spin:
         return 0
@@ -75,7 +75,7 @@ class WheelGameState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
 
 
 class WheelGames:
-    """The games of a smart wheel, separated status by status."""
+    """Recognizes the games of a smart wheel from its successive statuses."""
 
     def __init__(self, wheel_state: WheelGameState | None = None) -> None:
         """Continue from a recorded state; without one, the game in progress at the first status is
@@ -169,7 +169,7 @@ class SmartWheelGame:
                 pass
 
     def verdict(self, called: Reason | None = None) -> SpinVerdict:
-        """Judge the reports; a game without a number is a review.
+        """Judge the reports; a game without a number goes to review.
 
         `called` is a person's No Spin.
         """

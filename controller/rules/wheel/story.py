@@ -67,11 +67,11 @@ def _ahead(turns: float) -> float:
 
 
 FASTEST = 4.5
-"""Maximum speed of a ball, in rev/s. A hand reaches 3.6 for a moment."""
+"""Maximum speed of a ball, in rev/s. A launch by hand briefly reaches 3.6."""
 JITTER_S = 0.004
 """Scatter of the edges of two beams, one or two milliseconds each, which matters most for short steps."""
 MAX_SLACK = 0.15
-"""Maximum fraction by which jitter may increase the speed of a step. Two simultaneous pulses do not come from
+"""Maximum fraction by which jitter can increase the speed of a step. Two simultaneous pulses do not come from
 one ball."""
 STEP_VARIATION = 0.08
 """Typical difference of a step from the prediction of the two steps before, as a fraction of its speed."""
@@ -150,8 +150,8 @@ class Story(msgspec.Struct, eq=False):
 
     `cost` is in pulses that are not the ball's. `before` is the run before this run, or None. `stray` is the
     number of pulses since the run's first that were not its ball's. `silent` is the number of passes, by
-    beam, at beams without a pulse. According to equivalent stories that are not ruled out, the ball may have
-    made up to `fewer_turns` fewer turns or `more_turns` more.
+    beam, at beams without a pulse. According to equivalent stories that are not ruled out, the ball might
+    have made up to `fewer_turns` fewer turns or `more_turns` more.
     """
 
     sense: Sense
@@ -198,14 +198,14 @@ CLEAN_START_PULSES = 7
 predicted rule out every other story."""
 CHEAPEST_FROM_PULSES = 4
 """Number of pulses from which this story is certainly the cheapest. Any other story omits a pulse, or passes
-a beam without one."""
+a beam without a pulse."""
 _DIRECTION_PULSES = 3
 """Minimum number of pulses that show the direction, which takes two steps."""
 _MAX_SLOWER, _MAX_FASTER = 0.05, 0.03
 """Maximum fractions of the predicted speed by which a step may be slower, and faster."""
 _MIN_STEP_RATIO = 0.8
 _MIN_TWO_BEAM_REV_PER_S = 0.8
-"""Minimum speed with two beams, in rev/s. A slower ball may lose so much speed between the beams that both
+"""Minimum speed with two beams, in rev/s. A slower ball might lose so much speed between the beams that both
 directions are possible."""
 _MAX_LAUNCH_RATIO = 10.9
 """Ratio of the launch speed to the slowest ball's speed from which a launch resembles a slow ball that

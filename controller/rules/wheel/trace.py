@@ -29,27 +29,27 @@ DROP_SENSOR_DELAY_US = 120_000
 """Delay of the drop sensor, which is below the track, after the ball's exit from the track (manufacturer's
 value)."""
 AT_REST_AFTER_US = 8_000_000
-"""Time after its drop at which a ball is at rest. The ball reaches the pockets in 0.5 to 2.5 s, and may then
+"""Time after its drop at which a ball is at rest. The ball reaches the pockets in 0.5 to 2.5 s, and can then
 hop for one or two turns."""
 _DROP_OVERDUE_US = 500_000
-"""Maximum delay of a drop after its predicted time. After that, the ball counts as dropped without a sensed
-drop."""
+"""Maximum delay of a drop after its predicted time. After that, the ball is treated as dropped without a
+sensed drop."""
 _MAX_LAP_US = 3_000_000
-"""Duration of a lap at 0.33 rev/s, a speed at which a ball has left any track."""
+"""Duration of a lap at 0.33 rev/s, a speed at which any ball has left the track."""
 _MIN_BALL_PULSES = 4
-"""Number of pulses that count as a spin without a run. Dust interrupts only one or two beams."""
+"""Number of pulses that are treated as a spin even without a run. Dust interrupts only one or two beams."""
 _READS_WHILE_RUNNING = 2
 """Number of readings of one pocket, with a ball running, that show a second ball in the rotor. A single
-reading may be a flash of light."""
+reading might be a flash of light."""
 _KEPT_RUNNING_PASSES, _KEPT_RUNNING_TURNS = 3, 0.9
 """Passes and turns after a sensed drop that show that the ball had not dropped. A ball that is knocked back
 up makes one or two passes and does not complete a lap."""
 _REPEATED_DROP_PASSES = 1
 """Minimum number of passes between two sensed drops for the later drop to count."""
 _RELAUNCH_SPEED_RATIO = 1.1
-"""Ratio of a ball's speed to its earlier speed above which the ball counts as launched again. A tilted bowl
-makes a ball only a twentieth faster, and a ball that is knocked back up after its drop is slower than before
-the drop."""
+"""Ratio of a ball's speed to its earlier speed above which the ball is treated as launched again. A tilted
+bowl makes a ball only a twentieth faster, and a ball that is knocked back up after its drop is slower than
+before the drop."""
 _LAP_DISTANCE_TURNS = 1.0
 """Turns between the two laps that show a ball's loss of speed, enough for jitter not to matter."""
 _MIN_RELATIVE_LOSS, _MAX_RELATIVE_LOSS = 0.5, 1.6
@@ -62,7 +62,7 @@ _LAP_TURNS = 0.99
 """One lap, less the possible error in the beams' angles."""
 _MAX_LAP_TURNS = 2.0
 """Maximum number of turns for a measurement of speed. A lap includes every beam and every part of a tilted
-bowl; missed passes may extend it to two laps."""
+bowl; missed passes can extend it to two laps."""
 
 _DEVICE_READINGS = (DeviceDown, DeviceUp, DeviceFault)
 
@@ -109,7 +109,7 @@ class SpinTrace:
         """Index pass that showed that a person had turned the rotor with the ball at rest."""
         self._beams = len(wheel.beams_deg)
         self._reads_wait = False
-        """Whether a pocket reading may be waiting for the index pass that places it."""
+        """Whether a pocket reading might be waiting for the index pass that places it."""
         self._followed: tuple[tuple[int, int | None], BallRun | None] | None = None
         self._predicted: tuple[Pass, int] | None = None
         """The last pass in the prediction of the drop, and the predicted time."""
@@ -236,7 +236,7 @@ class SpinTrace:
         A launch is certain only if the new run is clearly faster than this ball was (after a drop, faster
         than the wheel's drop speed), or if it runs in the other direction before a drop. Otherwise the run
         belongs to this spin: a ball that runs on after a drop was knocked back up, and a ball that is
-        detected again after a silence may be the same ball.
+        detected again after a silence might be the same ball.
         """
         story = self.chain.second_run()
         if story is None or story.before is None:
@@ -263,7 +263,7 @@ class SpinTrace:
         """Return whether the ball was in play at this time: running, or not long enough in the rotor to be at
         rest.
 
-        After its last pass, a ball without a sensed drop does not count as in play if a device of the wheel
+        After its last pass, a ball without a sensed drop is not treated as in play if a device of the wheel
         was lost before this time.
         """
         run = self.chain.run
@@ -330,7 +330,7 @@ class SpinTrace:
             self._reads_wait = self.reads_while_running.waits or self.pockets.waits
 
     def _note_new_run(self, mark: RotorIndex) -> None:
-        """Handle a new run of the rotor, which this index pass revealed and a person may have caused."""
+        """Handle a new run of the rotor, which this index pass revealed and a person might have caused."""
         rotor = self.rotor
         last_us, direction = rotor.run_before
         self.marks = sum(passed >= self.pulses[0].t for passed in rotor.times_us)

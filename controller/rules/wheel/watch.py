@@ -32,9 +32,9 @@ from controller.rules.wheel.story import Pass
 from controller.rules.wheel.trace import SpinTrace
 
 _EXTRA_TURNS = 4
-"""Turns beyond those that the pocket readings need, in which a hopping ball may still come to rest."""
+"""Turns beyond those that the pocket readings need, in which a hopping ball might still come to rest."""
 _MIN_DIRECTION_MARKS = 2
-"""Minimum number of index passes in one run that show the rotor's direction; a single pass may be stray."""
+"""Minimum number of index passes in one run that show the rotor's direction; a single pass might be stray."""
 _MIN_DIRECTION_TURNS = 2.0
 """Turns of the ball from which a No Spin can report a direction. By then the silent beams are known."""
 _DETECTED_AGAIN_TURNS = 1.2
@@ -65,14 +65,14 @@ class SpinWatch:
     - set the give-up timer to `give_up_at_us()`, again at each reading;
     - when `decided_by` is set, or the give-up timer fires, call `verdict()`. The spin is decided or, if
       `is_spin` is False, there was no spin. Before calling a number, wait for its hold time, and keep passing
-      readings until then. After an early No Spin (`no_spin_by`) the ball may still be running: do not pass
+      readings until then. After an early No Spin (`no_spin_by`), the ball might still be running: do not pass
       its readings to the next spin.
     """
 
     def __init__(
         self, wheel: Wheel, rules: SpinRules, learned: Learned, sources: Sources | None = None
     ) -> None:
-        """`sources` lists the kinds of readings that each device sends, if the configuration has them."""
+        """`sources` lists the kinds of readings that each device sends, if the configuration lists them."""
         self._wheel = wheel
         self._rules = rules
         self.learned = learned
@@ -83,8 +83,8 @@ class SpinWatch:
         self._object_waits = False
         """Whether an object was seen in the wheel before a launch was known."""
         self.no_spin_by: Reading | None = None
-        """The reading that made a No Spin certain before any number, which is the earliest time to call
-        it."""
+        """The reading that made a No Spin certain before any number. The No Spin can be called from then
+        on."""
 
     @property
     def readings(self) -> Sequence[Reading]:
@@ -132,7 +132,7 @@ class SpinWatch:
 
     @property
     def may_be_another_launch(self) -> bool:
-        """Whether the pulses may include those of a further launch."""
+        """Whether the pulses might include those of a further launch."""
         return self._trace.chain.may_be_another_launch
 
     def relaunched(self) -> Pass | None:
@@ -159,7 +159,7 @@ class SpinWatch:
     def decided_by(self) -> Reading | None:
         """The reading that decided the spin: it made a No Spin certain, or confirmed the number.
 
-        In most spins it is the index pass that placed the last agreeing pocket reading. It may also be the
+        In most spins it is the index pass that placed the last agreeing pocket reading. It can also be the
         pass that showed that a person had turned the rotor with the ball at rest; no pocket reading counts
         after that.
         """
@@ -175,7 +175,7 @@ class SpinWatch:
                 self.receive(reading)
 
     def receive(self, reading: Reading) -> None:
-        """Handle the next reading. If it may make a No Spin certain, the judge rules immediately."""
+        """Handle the next reading. If it could make a No Spin certain, the judge rules immediately."""
         self._readings.append(reading)
         trace = self._trace
         if isinstance(reading, BallBeam):
@@ -210,7 +210,7 @@ class SpinWatch:
     def predicted_drop_us(self) -> int | None:
         """Return the predicted time of the ball's exit from the track; None before its first lap.
 
-        The time may be in the past if the launch was too slow.
+        The time can be in the past if the launch was too slow.
         """
         return self._trace.predicted_drop_us()
 
@@ -219,7 +219,7 @@ class SpinWatch:
 
         A time in the past means that No More Bets is due immediately. If the pulses do not make a lap within
         2.5 s, the ball is slow or poorly detected, and No More Bets is due then. The result is None while
-        there are fewer than three pulses, which may come from a hand, and after the drop.
+        there are fewer than three pulses, which might come from a hand, and after the drop.
         """
         trace = self._trace
         if len(trace.pulses) < _MIN_PULSES or trace.drop is not None:
@@ -302,8 +302,8 @@ class SpinWatch:
 
 
 NUMBER_WAIT_US = 10_000_000
-"""Time within which a wheel reports its number. A wheel shows the number within a few seconds after the ball
-comes to rest, and for at least two rotor turns."""
+"""Time within which a wheel reports its number. A wheel shows the number within a few seconds of the ball
+coming to rest, and for at least two rotor turns."""
 
 
 class CheckedWatch(SpinWatch):

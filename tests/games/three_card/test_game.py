@@ -248,7 +248,7 @@ def test_T_DEAL_4_a_fold_after_an_unanswered_request_for_play_goes_to_review() -
     table = requested(after_s=9.5)
     assert table.quiet(1).played.refusals() == ["play_asked"]
     (refused,) = table.played.data(TableEvent)
-    assert refused.says == "Play was requested here and may still be granted; enter the fold again in 1 s"
+    assert refused.says == "Play was requested here and might still be granted; enter the fold again in 1 s"
     table.act(p1="fold", p2="play")
     (review,) = table.quiet(1).played.data(DealReview)
     assert review.reasons[0].seen.startswith("position 1 was folded, but Play was requested there")

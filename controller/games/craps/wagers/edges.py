@@ -64,7 +64,8 @@ def report(table: CrapsPayTable) -> Report:
 def bet_value(endings: Endings, on_number: Mapping[int, BetValue] | None = None) -> BetValue:
     """Return the worth of a bet, computed from its row of endings.
 
-    A roll without an ending leaves the bet up. With `on_number`, it moves the bet to the rolled number.
+    A roll without an ending leaves the bet up. With `on_number`, such a roll moves the bet to the rolled
+    number.
     """
     net, pushed, counted = Fraction(), Fraction(), 0
     for roll, ending in zip(ROLLS, endings, strict=True):
@@ -180,7 +181,7 @@ def _uncovered_lays(table: CrapsPayTable) -> Iterator[Finding]:
                 code="lay_outlasts_bet",
                 wager=wager,
                 rule=odds.limit,
-                text=f"a {FLAT_OF[wager]} may be reduced to almost nothing while its full odds stay up; "
+                text=f"a {FLAT_OF[wager]} can be reduced to almost nothing while its full odds stay up; "
                 "lay_odds_follow_reduction: true hands back the odds that the reduced bet no longer covers",
             )
 

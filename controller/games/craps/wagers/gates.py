@@ -72,8 +72,8 @@ class RunOut(Request, frozen=True, kw_only=True, tag="run_out"):
     """Begin or end a run-out (C34-CONT-2b).
 
     In a run-out, rolls decide only the remaining Come and Don't Come bets. `by_table` marks a report from the
-    table. The table does not know the bets, and its run-out lasts until the boxperson ends it. Its report is
-    therefore accepted even if no bet awaits a decision (!34-17).
+    table. The table does not know the bets. Its run-out lasts until a 7, a new shooter or the boxperson ends
+    it, so its report is accepted even if no bet awaits a decision (!34-17).
     """
 
     on: bool
@@ -197,7 +197,8 @@ class Gates:
     def take_call(self, bet: Bet, *, on: bool | None, stands: bool = False) -> None:
         """Call a bet on or off, or return it to the default (None).
 
-        The pay table may end a call when the next point is set. `stands` extends the call beyond that point.
+        The pay table may end a call when the next point is set. With `stands`, the call remains valid after
+        that.
         """
         bet.called_on = on
         bet.call_lapses = on is not None and not stands and bet.wager in self._settings.call_lapses.value
@@ -367,7 +368,7 @@ class Limits:
         self._book = book
 
     def size(self, wager: str, cents: int) -> Refusal | None:
-        """Return why an amount is refused: too small, too large, or not a multiple of the unit."""
+        """Return a refusal if the amount is too small, too large, or not a multiple of the unit."""
         settings, combined = self._settings, self._combined.get(wager)
         units = combined.unit_count if combined else 1
         minimum, rule = settings.minimum_cents.value, settings.minimum_cents.rule

@@ -123,7 +123,7 @@ class Hop:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SharpShooter:
-    """A wager on the points that one shooter makes. The last row also covers higher numbers."""
+    """A wager on the number of points that one shooter makes. The last row also covers higher numbers."""
 
     rule: str
     """The rule for making the bet."""
@@ -131,7 +131,10 @@ class SharpShooter:
     """The rule for deciding the bet."""
     pays: Mapping[int, Pays]
     printed_chances: Mapping[int, str] = field(default_factory=dict)
-    """The printed chance of each number of points. The entry below the first row includes fewer points."""
+    """The chance that the document prints for each number of points.
+
+    The entry just below the lowest paid number also covers lower numbers.
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -204,7 +207,7 @@ _ORIGINAL_CAPS = Switch(
 _CALLS_STAND = Wagers(
     value=(), rule="!34-18", reason="a call is valid until the player changes it or the bet is decided"
 )
-"""Like the two constants above, a default for pay table files that lack the setting."""
+"""Like `_ANY_NUMBER` and `_ORIGINAL_CAPS`, the default for pay table files that lack the setting."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -214,7 +217,7 @@ class CrapsSettings:
     minimum_cents: Limit
     maximum_cents: Limit
     unit_cents: Figure
-    """The unit of combined bets."""
+    """Each unit of a combined bet must be a multiple of this amount."""
     pay_unit_cents: Figure
     """Winnings are rounded down to a multiple of this amount."""
     max_win_cents: Limit
@@ -225,10 +228,13 @@ class CrapsSettings:
     The limit applies to the stake of odds taken and to the win of odds laid.
     """
     no_lay_on: Numbers
+    """The box numbers on which odds can't be laid."""
     minimum_per_unit: Wagers
     """The combined bets in which every unit must be at least the table minimum."""
     come_needs_point: Switch
+    """Whether Come and Don't Come are accepted only while a point is on."""
     one_come_per_roll: Switch
+    """Whether a player may make only one Come and one Don't Come per roll."""
     one_pass_per_roll: Switch = _ANY_NUMBER
     """Whether a player may make only one Pass and one Don't Pass per roll (CV1-PASS-1, CV1-DP-1)."""
     lay_odds_follow_reduction: Switch = _ORIGINAL_CAPS
@@ -239,13 +245,21 @@ class CrapsSettings:
     no_action: Switch
     """Whether No Action may hand back a Don't Come bet."""
     dont_lowered_stays_low: Switch
+    """Whether a reduced or removed Don't bet can't be raised or replaced until that bet is decided."""
     shooter_keeps_dont_pass: Switch
+    """Whether the shooter is not allowed to reduce or remove a Don't Pass bet."""
     late_if_confirmed: Switch
+    """Whether a late bet is accepted if the dealer and the boxperson have confirmed it."""
     field_may_ride: Switch
+    """Whether a player may let the winnings of a Field bet ride."""
     run_out: Switch
+    """Whether a shooter without a line bet may roll for the remaining Come and Don't Come bets."""
     may_be_off: Wagers
+    """The wagers that a player may call off."""
     off_on_come_out: Wagers
+    """The wagers that are off on a come-out roll unless the player calls them on."""
     stays_up: Wagers
+    """The wagers that stay up after a win."""
     sharp_shooter_ends: HandEnd
     sharp_shooter_top: TopPaid
     sharp_shooter_pays: ToOrFor

@@ -25,7 +25,7 @@ class Dice:
     point: int | None = None
     shooter: str | None = None
     rolls: int = 0
-    """The number of rolls in this hand: one shooter's turn, from taking the dice to the seven-out."""
+    """The number of rolls in this hand. A hand ends with a seven-out or a pass of the dice."""
     points_made: int = 0
     run_out: bool = False
 
@@ -57,10 +57,10 @@ class Dice:
         return player == self.shooter or (self.shooter is None and self.rolls > 0)
 
     def pass_to(self, player: str | None) -> None:
-        """Pass the dice to a player, or to a shooter who is not named yet (None). The point stays.
+        """Pass the dice to a player, or to a shooter who is not named yet (None). The point remains.
 
-        A seven-out or a pass of the dice ends a hand. A name that arrives during a hand, or twice, does not
-        begin a new hand (CV1-SHARP-2). A new shooter ends a run-out (C34-CONT-4).
+        A shooter who is named only after the first roll, or who is named twice, continues the hand
+        (CV1-SHARP-2). A new shooter ends a run-out (C34-CONT-4).
         """
         if not self.is_same_shooter(player):
             self.new_hand(player)
@@ -68,7 +68,7 @@ class Dice:
             self.shooter, self.run_out = player, False
 
     def new_hand(self, shooter: str | None) -> None:
-        """Begin a hand. The point stays."""
+        """Begin a hand. The point remains."""
         self.shooter, self.rolls, self.points_made, self.run_out = shooter, 0, 0, False
 
 
@@ -106,7 +106,7 @@ class SharpShooterEndings:
 
 
 Spot = tuple[str, str, int | None, str | None, Faces | None]
-"""The place of a player's chips: player, wager, number, id of the flat bet behind odds, faces of a Hop."""
+"""A player's place for chips: player, wager, number, the flat bet's id for odds, and the faces of a Hop."""
 
 
 @dataclass(slots=True, kw_only=True)

@@ -333,7 +333,7 @@ class HighRollerBook(Book):
         return self._sold_out(self._play, player) or self._rank_dealt_out(self._play, rank_of(str(bet.card)))
 
     def _rank_dealt_out(self, play: Play, rank: int | None) -> Refusal | None:
-        """Return a refusal if all cards of this rank have been dealt (H-EQ-1). A deck has four."""
+        """Return a refusal if all cards of this rank have been dealt (H-EQ-1). A deck has four of each."""
         decks = self._settings.decks
         maximum = decks.value * CARDS_PER_RANK
         if sum(card.rank == rank for card in play.cards) < maximum:
@@ -405,7 +405,7 @@ class HighRollerBook(Book):
         return [*play.lines(winner, money.prize + bonus_paid), summary]
 
     def _void(self, request: Void) -> list[AnswerLine]:
-        """Abandon the game and return its stakes. The Bonus Pot and the wins in a row stay (!H-19)."""
+        """Abandon the game and return its stakes. The Bonus Pot and the wins in a row remain (!H-19)."""
         if self._play is None:
             return [_NO_GAME.refuse(_TABLE, "void")]
         why = f"voided: {request.reason}" if request.reason else "voided"
@@ -467,7 +467,7 @@ def requests_of(outcome: Outcome) -> list[RawRequest]:
 
 
 def _throw(dice: tuple[int, int], call: str | None, player: object) -> RawRequest:
-    """Return the request for a roll. For an elimination roll, it names no player (!H-16)."""
+    """Return the request for a roll. The request for an elimination roll names no player (!H-16)."""
     if call in ("elimination", "no_match") or not isinstance(player, str | int):
         return {"do": "throw", "dice": dice}
     return {"do": "throw", "dice": dice, "player": str(player)}
@@ -519,7 +519,7 @@ WAGERS = Wagers(
     open=_open,
     report=lambda _, load: report(load(HighRollerPayTable)),
     requests_of=requests_of,
-    closed=Refusal("H-REBUY-1", "the dice are rolling; buy cards for the next game once they stop"),
+    closed=Refusal("H-REBUY-1", "the game has started; buy cards for the next game once this one is over"),
     settled_at=_settled_at,
     bought_at_table=Refusal(
         "H-BET-1", "cards are bought at the table, which reports them; do not enter purchases here"

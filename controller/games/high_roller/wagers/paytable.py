@@ -27,7 +27,7 @@ class Price:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Percentage:
-    """A percentage of the money."""
+    """A percentage of the players' money."""
 
     value: Annotated[int, Ge(0), Le(100)]
     rule: str
@@ -72,7 +72,7 @@ class HighRollerSettings:
     bonus_most_cents: Share
     """The maximum amount that a game may pay into the Bonus Pot."""
     bonus_take_cents: Share
-    """The amount that a game pays into the Bonus Pot if its opening names no other."""
+    """The amount that a game pays into the Bonus Pot if no other amount is entered at its start."""
     rake_above_bonus_cents: OptionalShare
     """The minimum difference between the rake and the amount for the Bonus Pot."""
     wins_for_bonus: Figure
@@ -199,6 +199,7 @@ def _small_games(table: HighRollerPayTable) -> Iterator[Finding]:
             code="small_games",
             wager="card",
             rule="!H-7",
-            text=f"with {take} cents for the Bonus Pot a game needs {cards} cards to give the winner more "
-            f"than the price of a card ({price} cents); with 2 cards the prize is {smallest} cents",
+            text=f"with {take} cents for the Bonus Pot, a game needs at least {cards} cards to give the "
+            f"winner more than the price of a card ({price} cents); with 2 cards, the prize is "
+            f"{smallest} cents",
         )

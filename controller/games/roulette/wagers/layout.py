@@ -39,12 +39,12 @@ RULES: Mapping[str, str] = {
 """The rule that defines each wager."""
 
 NUMBERS_PER_WAGER: Mapping[str, int] = {"straight": 1, "split": 2, "three": 3, "four": 4, "five": 5, "six": 6}
-"""The count of numbers in each wager on numbers."""
+"""How many numbers each inside wager covers."""
 
 
 @dataclass(frozen=True, slots=True)
 class Spot:
-    """A spot on the layout, by its wager and its winning numbers."""
+    """A spot on the layout, identified by its wager and its winning numbers."""
 
     wager: str
     covers: Numbers
@@ -62,7 +62,7 @@ class NoSuchSpot(Exception):
 class Layout:
     """The layout for one kind of wheel.
 
-    `zero_splits` tells whether 0-1, 0-2, 00-2 and 00-3 may be split (!R-13).
+    `zero_splits` tells whether the splits 0-1, 0-2, 00-2 and 00-3 are offered (!R-13).
     """
 
     def __init__(self, wheel: Wheel = "double_zero", *, zero_splits: bool = True) -> None:

@@ -96,7 +96,7 @@ def report(table: RoulettePayTable) -> Report:
 
 
 def standard_payout(covers: int) -> Fraction:
-    """Return the typical odds, to one, of a wager on this many numbers. They are fair without zeros."""
+    """Return the typical odds, to one, of a wager on this many numbers. They would be fair without zeros."""
     return Fraction(36 // covers - 1)
 
 

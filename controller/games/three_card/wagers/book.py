@@ -202,9 +202,9 @@ class ThreeCardBook(Book):
         return None
 
     def _not_own(self, player: str, seat: str) -> Refusal | None:
-        """Return a refusal if the player may not bet on this position (T-DEAL-1d).
+        """Return a refusal if the player is not allowed to bet on this position (T-DEAL-1d).
 
-        Another player may have the position, or the player may already have the maximum number of positions.
+        Another player might have the position, or the player might already have as many positions as allowed.
         """
         if not player:
             return None
@@ -252,7 +252,7 @@ class ThreeCardBook(Book):
         return f"T-DECK-1: {', '.join(repeated)} appeared twice in one deck" if repeated else ""
 
     def _folded_and_played(self, deal: Deal) -> Iterator[AnswerLine]:
-        """Yield a refusal for each folded position with Play, because either report may be incorrect."""
+        """Yield a refusal for each folded position with Play, because either report might be incorrect."""
         for seat in map(str, deal.folds):
             play = self._positions.get(seat, {}).get("play")
             if play:

@@ -137,6 +137,7 @@ class ThreeCardSettings:
     ante_required: Switch
     """Whether other wagers on a position require an Ante."""
     side_needs_pair_plus: Switch
+    """Whether the side bet requires Pair Plus on the same position."""
     side_after_fold: SideAfterFold
     ante_bonus_after_fold: Switch
     """Whether a folded hand still earns the Ante Bonus (!T-6)."""
