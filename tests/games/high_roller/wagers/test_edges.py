@@ -59,6 +59,6 @@ def test_h_7_games_too_small_for_the_share_are_named() -> None:
     (found,) = report(paytable()).findings
     assert (found.code, found.rule) == ("small_games", "!H-7")
     assert "needs at least 4 cards" in found.text
-    assert found.text.endswith("with 2 cards the prize is 0 cents")
+    assert found.text.endswith("with 2 cards, the prize is 0 cents")
     nothing = replace(paytable().settings, bonus_take_cents=Share(value=0, rule="!H-6", reason=""))
     assert report(replace(paytable(), settings=nothing)).findings == ()
