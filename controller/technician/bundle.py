@@ -20,7 +20,7 @@ from controller.settings.mistakes import dotted
 LEFT_OUT = "(left out)"
 _SECRET = re.compile(r"key|pass|secret|token|credential|database|auth|hmac|pin\b", re.IGNORECASE)
 _CREDENTIALS_IN_URL = re.compile(r"(?<=//)\S+@|(?<![^\s'\"])[^\s'\":]+:\S*@")
-"""A user name and a password before an @. The match ends at the last @, because a password may contain a
+"""A user name and a password before an @. The match ends at the last @, because a password might contain a
 slash or an @."""
 _PEM = re.compile(r"-----BEGIN.*?(?:-----END[A-Z ]*-----|\Z)", re.DOTALL)
 _BEARER = re.compile(r"(?i)\b(bearer|basic|identified by)\s+\S+")
@@ -32,12 +32,12 @@ _NAMED_SECRET = re.compile(
     r"""(?i)\b([\w-]*(?:key|pass|pwd|psk|hmac|secret|token|credential|cookie|session|authorization)[\w-]*[\\"']*\s*[=:]\s*)"""
     r"""("[^"\\\n]*"|'[^'\n]*'|[^\n]+)"""
 )
-"""A value after the name of a secret. A value without quotes ends at the end of the line, because it may
+"""A value after the name of a secret. A value without quotes ends at the end of the line, because it might
 contain spaces."""
 
 
 def without_secrets(document: object, name: str = "") -> object:
-    """Return a document without values whose keys or forms suggest secrets."""
+    """Return a document without values that look like secrets or whose keys name secrets."""
     match document:
         case Mapping() if name == "digests":
             return document
@@ -58,8 +58,8 @@ def without_secrets(document: object, name: str = "") -> object:
 def redact(text: str) -> str:
     """Return a message of this program without passwords, keys and similar text.
 
-    A library's error text in the message may contain them. Logs need `known_log_lines`, because they may
-    contain text of any form.
+    The message might quote a library's error text that contains secrets. For logs, which can contain any
+    text, use `known_log_lines`.
     """
     text = _PEM.sub(LEFT_OUT, text)
     text = _QUERY.sub(LEFT_OUT, _CREDENTIALS_IN_URL.sub(f"{LEFT_OUT}@", text))
@@ -69,7 +69,7 @@ def redact(text: str) -> str:
 
 
 class SettingsKeys(NamedTuple):
-    """The possible keys of a settings file, and those (`of_names`) under which any name may be a key."""
+    """The possible keys of a settings file, and those (`of_names`) under which any name can be a key."""
 
     keys: frozenset[str]
     of_names: frozenset[str]
@@ -107,8 +107,9 @@ def _keys_holding_shapes(shape: object) -> Iterator[str]:
 def settings_without_secrets(text: str, known_keys: SettingsKeys, mistaken: Collection[str] = ()) -> str:
     """Return a YAML file without comments or secrets, or a note if the text is not valid YAML.
 
-    Values under unknown keys, such as misspelt ones, are left out, because they may be secrets. Values at the
-    `mistaken` keys (`publish.mqtt.port`) are left out too: a value that is not a port may be a password.
+    Values under unknown keys, such as misspelt ones, are left out, because they might be secrets. Values at
+    the `mistaken` keys (`publish.mqtt.port`) are left out too, because a value that is not a port might be a
+    password.
     """
     try:
         document = yaml.safe_load(text)
@@ -177,7 +178,7 @@ def versions() -> Iterator[str]:
 
 
 def pack(stream: BinaryIO, members: Mapping[str, str]) -> None:
-    """Write a gzipped tar archive of text files by name."""
+    """Write text files, by name, to a gzipped tar archive."""
     with tarfile.open(fileobj=stream, mode="w:gz") as archive:
         for name, text in members.items():
             data = text.encode("utf-8", errors="backslashreplace")
@@ -231,7 +232,7 @@ _HOME = Path(controller.__path__[0]).parent
 def known_log_lines(text: str, names: Collection[str]) -> str:
     """Return the lines of a log that have a known form, in order; runs of other lines are only counted.
 
-    `names` are the names of the table and its devices, which may appear in a line.
+    `names` are the names of the table and its devices, which are allowed in a line.
     """
     return "".join(f"{line}\n" for line in _collapsed(_known(line, names) for line in text.splitlines()))
 

@@ -34,19 +34,20 @@ class CalibratedValues:
 
 MIN_POINTS = 4
 NAMES_OUTLIER_FROM = 6
-"""Minimum number of points for the identification of a misplaced one. After the removal of any one of five
-points, the other four match exactly."""
+"""Minimum number of points at which a misplaced point can be identified. With five points, the four that
+remain without any one point always match exactly."""
 RMS_LIMIT_MM = 4.0
 """Twice the error of one track point. A larger error means that at least one die was not at its named
 place."""
 MIN_TRIANGLE_FRACTION = 0.02
-"""Fraction of the table below which the triangle of three points counts as a line."""
+"""Minimum area of a triangle of three points, as a fraction of the table's area. With a smaller area, the
+points are treated as lying on one line."""
 _OUTLIER_FACTOR = 3.0
 """Minimum distance of a named outlier from the fit to the other points, as a multiple of `RMS_LIMIT_MM`."""
 RESTING_S = 1.0
-"""Time without movement after which a die counts as placed."""
+"""Time without movement after which a die is treated as placed."""
 MOVED_MM = 50.0
-"""Minimum distance in a log between two successive dice at rest."""
+"""Minimum distance between two successive dice in a log. A smaller movement is that of the same die."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,11 +128,13 @@ def _misfit_message(laid: Sequence[DiePlacement], misses: Sequence[float], rms: 
             continue
         own = plane.errors_mm([_pair(point)])[0]
         if _rms(rest) <= RMS_LIMIT_MM and own > _OUTLIER_FACTOR * RMS_LIMIT_MM:
-            return f"{message}; {point.name} is {own:.0f} mm from its place by the other points; lay it again"
+            return (
+                f"{message}; {point.name} is {own:.0f} mm from its place, judging by the rest; lay it again"
+            )
     worst = max(range(len(laid)), key=lambda number: misses[number])
     found = f"{message}; the largest error is at {laid[worst].name} ({misses[worst]:.0f} mm)"
     if len(laid) >= NAMES_OUTLIER_FROM:
-        found += ", and the other points do not agree without it"
+        found += ", and the other points do not agree even without this point"
     return f"{found}; lay six dice or more, each exactly at its place"
 
 
@@ -227,11 +230,11 @@ MIN_THROWS = 5
 MIN_MARGIN = 2.5
 """Minimum ratio of the softest die's peak to the loudest noise."""
 LISTEN_S = 3.0
-"""Time without an impact after which the room counts as quiet."""
+"""Time without an impact after which the room is treated as quiet."""
 AWAY_FROM_WALL_MM = 300.0
-"""Distance of all dice from the wall beyond which an impact counts as noise."""
+"""Distance from the wall. An impact while all dice are farther away is treated as noise."""
 MAX_THRESHOLD_FRACTION = 0.5
-"""Maximum threshold as a fraction of the softest die's peak, because dice in play may strike the wall more
+"""Maximum threshold as a fraction of the softest die's peak, because dice in play might strike the wall more
 softly."""
 _QUIET_ROOM_FRACTION = 0.25
 """Threshold as a fraction of the softest die's peak if there is no noise."""
@@ -267,9 +270,9 @@ class ListenToWall:
 def separate_peaks(
     readings: Sequence[AnyReading], dev: str, wall: Wall, table: DiceTable, ringing_us: int
 ) -> tuple[list[float], list[float]]:
-    """Return the peaks of dice and those of noise, separated by the dice's tracks.
+    """Return the peaks caused by dice and the peaks of noise, which the dice's tracks distinguish.
 
-    Ringing is omitted. So are impacts while a die was near the wall, but not at it.
+    Ringing is omitted, and so are impacts while a die was near the wall but not at the wall.
     """
     track = [reading for reading in readings if isinstance(reading, DieAt)]
     impacts = sorted(
@@ -312,15 +315,21 @@ def calibrate_wall(
     but do not affect the threshold: they can be as loud as dice, and only the dice's tracks distinguish them.
 
     Raises:
-        UnfitError: There are too few throws, or the noise is nearly as loud as dice.
+        UnfitError: There are too few throws, or the noise is nearly as loud as the dice.
     """
     if len(dice) < MIN_THROWS:
         raise UnfitError(f"found {len(dice)} throws, expected at least {MIN_THROWS}; throw the die again")
     softest, loudest = min(dice), max(noise, default=before)
     if loudest * MIN_MARGIN > softest:
+        found = (
+            f"noise with a peak of {loudest:g}"
+            if noise
+            else f"a current threshold of {loudest:g}, below which no noise is reported,"
+        )
         raise UnfitError(
-            f"found noise of peak {loudest:g} and a die of peak {softest:g}, expected a die of at least"
-            f" {MIN_MARGIN:g} times the noise; remount the sensor, or remove the source of the noise"
+            f"found {found} and a die with a peak of {softest:g}, expected the die's peak to be at least"
+            f" {MIN_MARGIN:g} times as high; remount the sensor, or"
+            f" {'remove the source of the noise' if noise else 'lower the current threshold'}"
         )
     between = sqrt(loudest * softest) if loudest else _QUIET_ROOM_FRACTION * softest
     threshold = round(min(between, MAX_THRESHOLD_FRACTION * softest), 1)
@@ -328,8 +337,8 @@ def calibrate_wall(
     below = threshold / loudest if loudest else None
     report = [_line("dice", dice), _line("noise", noise), _line("knocks", knocks)]
     report.append(
-        f"threshold {threshold:g}: softest die {above:.1f} times as high"
-        + ("" if below is None else f", loudest noise {below:.1f} times lower")
+        f"threshold {threshold:g}: the softest die is {above:.1f} times the threshold"
+        + ("" if below is None else f", and the threshold is {below:.1f} times the loudest noise")
     )
     passing = sum(peak >= threshold for peak in knocks)
     if passing:

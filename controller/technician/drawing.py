@@ -1,4 +1,4 @@
-"""Drawings: lines, discs, text and labels on a sheet, with its heading and columns.
+"""Drawings: lines, discs, text and labels on a sheet with a heading and columns.
 
 Positions and sizes are in pixels from the sheet's upper left corner.
 """
@@ -46,7 +46,7 @@ class Polyline:
 
 @dataclass(frozen=True, slots=True)
 class Disc:
-    """A disc, or a ring without `fill`."""
+    """A disc; a ring if `fill` is None."""
 
     at: Spot
     radius: float
@@ -201,7 +201,8 @@ class Labels:
     ) -> None:
         """Write a label in free space near a spot.
 
-        Without free space, a `required` label is written where it overlaps least; other labels are omitted.
+        If there is no free space, a `required` label is written where it overlaps least, and any other label
+        is omitted.
         """
         tried: list[tuple[int, TextMark]] = []
         for distance in _DISTANCES:

@@ -66,10 +66,10 @@ class Machine(NamedTuple):
 
 TESTED_PYTHONS = ((3, 11), (3, 13))
 MIN_SQLITE = (3, 51, 3)
-"""Oldest accepted release. Older releases can lose commits when the WAL is reset."""
+"""Oldest accepted release of SQLite. Older releases can lose commits when the WAL is reset."""
 WARN_FREE_BYTES, MIN_FREE_BYTES = 1 << 30, 100 << 20
 MAX_SYNC_S = 1.0
-"""Duration of a synced write above which the card stalls or is worn out."""
+"""Duration of a synced write above which the card is reported as stalling or worn out."""
 PACKAGES = {
     "journal": ("apsw", "cryptography"),
     "hardware": ("serial", "gpiozero", "gpiod"),
@@ -105,7 +105,7 @@ def extras(wanted: Collection[str]) -> Iterator[Finding]:
         if not missing:
             yield Finding("ok", f"extra {extra}", "installed")
         elif extra in wanted:
-            message = f"{', '.join(missing)}: not installed, but this table needs it"
+            message = f"{', '.join(missing)}: not installed, but needed by this table"
             yield Finding("fault", f"extra {extra}", message, f"make tools, or pip install '.[{extra}]'")
         else:
             yield Finding("ok", f"extra {extra}", "not installed, and not needed by this table")
@@ -184,10 +184,10 @@ def power(machine: Machine) -> Finding:
     try:
         bits = int((output or "").strip().partition("=")[2], 16)
     except ValueError:
-        return Finding("unchecked", "power", "vcgencmd does not respond; only a Raspberry Pi reports this")
+        return Finding("unchecked", "power", "vcgencmd does not respond; only a Raspberry Pi has it")
     wrong = [message for bit, message in _THROTTLED.items() if bits >> bit & 1]
     if wrong:
-        return Finding("fault", "power", "; ".join(wrong), "check power supply, cable and ventilation")
+        return Finding("fault", "power", "; ".join(wrong), "check the supply, its cable and the ventilation")
     return Finding("ok", "power", "voltage and temperature are normal")
 
 
@@ -218,7 +218,7 @@ GROUPS: Mapping[str, str] = {
     "dialout": "serial ports",
     "gpio": "GPIO lines",
 }
-"""Rights of each group of the installed unit."""
+"""The resources that each group of the installed service gives access to."""
 
 
 def controller(status: Report | None, why: str) -> Iterator[Finding]:
@@ -263,7 +263,7 @@ def _reported_faults(name: str, message: str, faults: Sequence[Report]) -> bool:
 
 
 def units(machine: Machine) -> Iterator[Finding]:
-    """Check the state of the systemd units and their numbers of restarts."""
+    """Check the state of the systemd units, and how often each has restarted."""
     for unit in (*UNITS, *SIDE_UNITS):
         properties = unit_properties(
             machine, unit, "LoadState,ActiveState,SubState,NRestarts,WatchdogUSec,Result"
@@ -287,11 +287,11 @@ def units(machine: Machine) -> Iterator[Finding]:
         else:
             yield Finding("ok", unit, message)
         if unit in UNITS and state == "active" and properties.get("WatchdogUSec", "0") in {"0", "infinity"}:
-            yield Finding("warning", unit, "no watchdog is configured", "restore the unit's own WatchdogSec")
+            yield Finding("warning", unit, "no watchdog is configured", "restore WatchdogSec in the unit")
 
 
 def unit_properties(machine: Machine, unit: str, names: str) -> Mapping[str, str]:
-    """Return properties (comma-separated names) of a unit; empty without systemd."""
+    """Return properties (comma-separated names) of a unit; empty if the machine does not run systemd."""
     output = machine.call(("systemctl", "show", unit, "-p", names))
     return dict(line.partition("=")[::2] for line in (output or "").splitlines())
 
@@ -303,7 +303,7 @@ def caller(user: str, uid: int, active: Collection[int], known: Sequence[grp.str
     """
     about = f"user {user}"
     if uid == 0:
-        return Finding("ok", about, "may see and do everything")
+        return Finding("ok", about, "has all rights")
     groups = {group.gr_name: group for group in known if group.gr_name in GROUPS}
     if CONSOLE not in groups:
         return Finding("unchecked", about, f"no group {CONSOLE}: not installed here as a service")
@@ -312,13 +312,13 @@ def caller(user: str, uid: int, active: Collection[int], known: Sequence[grp.str
     lacks = [
         f"{name} ({opens})" for name, opens in GROUPS.items() if name in groups and name not in own_groups
     ]
-    message = (
-        f"in {', '.join(name for name in GROUPS if name in own_groups) or 'none of the groups of the table'}"
+    message = "in " + (
+        ", ".join(name for name in GROUPS if name in own_groups) or "none of the table's groups"
     )
     if lacks:
         message += f"; not in {', '.join(lacks)}"
     if added:
-        remedy = f"log in again: {', '.join(sorted(added))} added since the last login"
+        remedy = f"log in again, because {user} was added to {', '.join(sorted(added))} since the last login"
         return Finding("warning", about, message, remedy)
     if CONSOLE not in own_groups:
         return Finding("unchecked", about, message, f"sudo usermod -aG {CONSOLE} {user}, then log in again")
@@ -454,7 +454,7 @@ def _port(starts: str, *, active: bool) -> Finding:
 
 
 def _address(starts: str) -> tuple[str, int]:
-    """Return host and port in the unit's command; the loopback address replaces a wildcard address."""
+    """Return the host and port in the unit's command; the loopback address replaces a wildcard address."""
     host = re.search(r"--host[ =](\S+)", starts)
     port = re.search(r"--port[ =](\d+)", starts)
     address = HOST if host is None or host[1] in {"0.0.0.0", "::"} else host[1]  # noqa: S104 - compared, not bound
@@ -496,10 +496,9 @@ def pictures(machine: Machine, now_s: float) -> Iterator[Finding]:
         return
     taken_mb = sum(one.size for one in files) / MB
     age_days = (now_s - files[0].wall_s) / DAY_S if files else 0.0
-    message = (
-        f"{folder.path}: {len(files)} files with {taken_mb:.0f} MB (limit {max_mb}), the oldest"
-        f" {age_days:.0f} days old (limit {days})"
-    )
+    message = f"{folder.path}: {len(files)} files with {taken_mb:.0f} MB (limit {max_mb})"
+    if files:
+        message += f", the oldest {age_days:.0f} days old (limit {days})"
     over = taken_mb > max_mb or age_days > days + 1
     yield Finding("warning" if over else "ok", ABOUT, message, _REMEDY if over else "")
 

@@ -118,7 +118,7 @@ def _mark(mark: Mark) -> str:
 
 
 def _text(mark: TextMark) -> str:
-    """Return a text over a white outlined copy of itself; few viewers support `paint-order`."""
+    """Return the text on top of a copy with a white outline, because few viewers support `paint-order`."""
     weight = ' font-weight="bold"' if mark.bold else ""
     text = (
         f'<text x="{_number(mark.at[0])}" y="{_number(mark.at[1])}" font-size="{_number(mark.size)}"'
@@ -143,5 +143,5 @@ def _number(value: float) -> str:
 
 
 def _printable(text: str) -> str:
-    """Replace characters that XML does not allow, which a log's text may contain."""
+    """Replace characters that XML does not allow. The text of a log might contain such characters."""
     return "".join(c if c.isprintable() else " " for c in text)

@@ -20,19 +20,23 @@ from controller.technician.wheel_steps import BallInPocket, PlayGame, SpinBall, 
 MIN_CONFIDENCE = 0.6
 """Minimum confidence in a face under a rule set without a limit."""
 _CAMERA = (
-    "clean its lens and light, remove anything that hides the felt; then tablectl calibrate camera {device}"
+    "clean its lens and light, and remove anything that hides the felt; then run: tablectl calibrate camera"
+    " {device}"
 )
-_WINDOW = "clean its window, check its cable"
+_WINDOW = "clean its window, and check its cable"
 REMEDIES: Mapping[str, str] = {
-    "device": "check its plug and its power; tablectl faults shows what is wrong with it",
+    "device": "check its plug and its power; `tablectl faults` shows what is wrong with it",
     **dict.fromkeys(
         ("die_released", "die_at", "die_rest", "die_off_table", "die_lost", "die_contact"), _CAMERA
     ),
-    "wall_impact": "press the sensor and its plug firmly into place; then tablectl calibrate walls {device}",
-    "ball_beam": "clean both ends of the beam, check its cable; then tablectl calibrate wheel {device}",
+    "wall_impact": "press the sensor and its plug firmly into place; then run: tablectl calibrate walls"
+    " {device}",
+    "ball_beam": "clean both ends of the beam, and check its cable; then run: tablectl calibrate wheel"
+    " {device}",
     "ball_drop": _WINDOW,
-    "rotor_index": "clean the rotor's mark, move the sensor closer; then tablectl calibrate wheel {device}",
-    "pocket_ball": "clean the reader's window; then tablectl calibrate wheel {device}",
+    "rotor_index": "clean the rotor's mark, and move the sensor closer; then run: tablectl calibrate wheel"
+    " {device}",
+    "pocket_ball": "clean the reader's window; then run: tablectl calibrate wheel {device}",
     "wheel_status": "read the wheel's own display; docs/devices/ss2.md explains each state",
     "foreign_object": _WINDOW,
     "ball_out": _WINDOW,
@@ -96,4 +100,4 @@ def next_step(device: str, sensor: str) -> str:
     kind = sensor.partition(" ")[0]
     remedy = REMEDIES.get(kind, _WIRE).format(device=device)
     only = "" if kind == "device" else f" --only {kind}" if kind in REMEDIES else ""
-    return f"{remedy}; then tablectl test {device}{only}"
+    return f"{remedy}; then run: tablectl test {device}{only}"

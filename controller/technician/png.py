@@ -1,4 +1,5 @@
-"""A drawing as PNG, painted by Pillow with its built-in font. A Raspberry Pi may have no fonts installed."""
+"""A drawing as PNG, painted by Pillow with its built-in font. A Raspberry Pi might have no fonts
+installed."""
 
 from collections.abc import Iterator, Sequence
 from io import BytesIO

@@ -68,7 +68,7 @@ class Read:
     seconds: float
     number: str | None
     counts: bool
-    """Whether it is one of the agreeing readings that decided the number."""
+    """Whether this is one of the agreeing readings that decided the number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,7 +197,7 @@ def ball_lines(seen: SpinSeen) -> Iterator[str]:
     else:
         yield "the pulses do not form the run of a ball"
     direction = seen.ball_direction or "in an unknown direction"
-    yield f"ran {direction}, according to {own} of {len(seen.pulses)} pulses"
+    yield f"ran {direction}; caused {own} of {len(seen.pulses)} pulses"
     cut = {pulse.beam for pulse in seen.pulses}
     silent = [str(beam) for beam in range(seen.beams) if beam not in cut]
     if silent and len(silent) < seen.beams:

@@ -71,7 +71,7 @@ def finding(sensor: str, message: str, *faults: str, **figures: Figure) -> Senso
 
 
 def not_seen(sensor: str, expected: str) -> SensorFinding:
-    """Return the failed finding for a sensor without readings."""
+    """Return a failed finding for a sensor without readings."""
     return SensorFinding(sensor=sensor, status="fail", says=f"no reading, expected {expected}")
 
 
@@ -154,7 +154,7 @@ class PressButtons:
             return [not_seen("input", "a button press")]
         each = dict.fromkeys(self.pressed)
         repeated = [name for name in each if self.pressed.count(name) > 1]
-        faults = [f"{', '.join(repeated)} reported more than once: does a button bounce?"] if repeated else []
+        faults = [f"{', '.join(repeated)} reported more than once; does it bounce?"] if repeated else []
         message = f"{len(each)} buttons: {', '.join(each)}"
         return [finding("input", message, *faults, buttons=len(each))]
 
@@ -227,9 +227,10 @@ class ShowObject:
 
 
 SAME_TIME_US = 30_000
-"""Maximum time between a track's turn and its impact: two frames, plus the impact sensor's delay."""
+"""Maximum time between a turn in a die's track and the matching impact: two frames, plus the impact sensor's
+delay."""
 AT_WALL_MM = 80.0
-"""Distance of a die from a wall below which the die may be striking it: one frame of flight at 6 m/s."""
+"""Distance from a wall below which a die might be striking the wall: one frame of flight at 6 m/s."""
 POSITION_SIGMAS = 3.0
 MIN_RATE_FRACTION = 0.8
 """Minimum rate at which the camera must track dice, as a fraction of the configured frame rate."""
@@ -307,8 +308,8 @@ class ThrowAtWall:
         closest = self._closest_die(hit)
         if closest is None:
             fault = (
-                f"found no die within {AT_WALL_MM:g} mm of the wall at the time, expected a track that turns"
-                " there"
+                f"found no die within {AT_WALL_MM:g} mm of the wall at the time of the impact, expected a"
+                " die whose track turns there"
             )
             return [finding("wall_impact", impact_text, fault, peak=hit.peak, pos_mm=hit.pos_mm)]
         off = hit.pos_mm - position_along_mm(self.wall, closest.x, closest.y)
@@ -377,7 +378,10 @@ class LayDie:
 
 @dataclass(slots=True)
 class RollBoth:
-    """The step that throws both dice: the camera must track both at its rate and report both releases."""
+    """The step that throws both dice.
+
+    The camera must track both at its frame rate and report both releases.
+    """
 
     dev: str
     frame_ms: float
@@ -423,7 +427,9 @@ class RollBoth:
         found = [finding("die_at", message, *faults, dice=seen, frames_per_s=round(rate, 1))]
         if self.releases:
             missing = [
-                f"die {die} was not seen to leave the hand" for die in (1, 2) if die not in self.released
+                f"the camera did not see die {die} leave the hand"
+                for die in (1, 2)
+                if die not in self.released
             ]
             message = f"{len(self.released)} releases seen (expected 2)"
             found.append(finding("die_released", message, *missing, releases=len(self.released)))

@@ -19,7 +19,7 @@ TABLE_FILE = "table file"
 
 
 def load(name: str) -> tuple[TableSettings | None, list[Finding]]:
-    """Load the table's file; missing hardware is a finding, but does not prevent the load."""
+    """Load the table's file; missing hardware is a finding, but does not prevent loading."""
     try:
         from controller.app.device_types import Kinds, load_with_hardware  # noqa: PLC0415 - needs the extra hardware
     except ImportError:
@@ -109,7 +109,7 @@ def _port(about: str, root: Path, port: str) -> Finding:
     if name != port:
         return Finding("ok", about, f"{port}: not checked; its script or pipe may be started later")
     if not path.exists():
-        remedy = "plug it in; `tablectl udev` and ls -l /dev/serial/by-id list the connected devices"
+        remedy = "plug it in; `tablectl udev` and `ls -l /dev/serial/by-id` list the connected devices"
         return Finding("fault", about, f"{port}: the port does not exist", remedy)
     if not os.access(path, os.R_OK | os.W_OK):
         remedy = "run as root, or add this user to the group dialout"
@@ -209,8 +209,8 @@ def _files_and_groups(options: Options, environ: Mapping[str, str], sealed: Path
 
 def _journal(options: Options) -> Iterator[Finding]:
     try:
-        from controller.journal.faults import JournalFault  # noqa: PLC0415 - as above
-        from controller.journal.head import check_journal_exists, read_head  # noqa: PLC0415 - needs the extra journal
+        from controller.journal.faults import JournalFault  # noqa: PLC0415 - needs the extra journal
+        from controller.journal.head import check_journal_exists, read_head  # noqa: PLC0415 - as above
         from controller.journal.reading import Reader  # noqa: PLC0415 - as above
     except ImportError:
         yield Finding("unchecked", "journal", "needs the extra `journal`")
@@ -244,6 +244,6 @@ def _recordings(options: Options) -> Finding:
     message = f"{len(files)} files, {size / 1e6:.1f} of {options.keep_bytes / 1e6:.0f} MB"
     if size > options.keep_bytes:
         return Finding(
-            "warning", "recordings", message, "start the controller; it deletes the oldest ones while it runs"
+            "warning", "recordings", message, "start the controller; it deletes the oldest recordings"
         )
     return Finding("ok", "recordings", message)

@@ -28,7 +28,7 @@ class Grid:
         self._letters: dict[tuple[int, int], str] = {}
 
     def line(self, spots: Sequence[Dot], mark: str = ".", *, every: int = 1) -> None:
-        """Draw a line through spots, with one dot in `every` set; `mark` is the character in ASCII."""
+        """Draw a line through spots, setting one dot in `every`; `mark` is the character used in ASCII."""
         for start, end in pairwise(spots):
             (x0, y0), (x1, y1) = self._dot(start), self._dot(end)
             steps = max(abs(x1 - x0), abs(y1 - y0), 1)

@@ -91,7 +91,7 @@ class ThrowSeen:
     impacts: tuple[DrawnImpact, ...]
     far: str | None
     stories: tuple[RankedStory, ...] = ()
-    """The throw's stories, which are the explanations of the impacts by hits of the dice; best first."""
+    """The throw's stories, best first. Each story explains the impacts by hits of the dice."""
 
 
 def throw_seen(judged: Judged, table: DiceTable, rules: ThrowRules) -> ThrowSeen:
@@ -164,8 +164,8 @@ def _shown(scene: Scene, met: WallEncounters, label: int) -> DieShown:
 
 
 def _touch(scene: Scene, path: Path, encounter: Encounter) -> Touch:
-    """Return an encounter with positions: the track determines the place along the wall, and the gap the
-    distance from it."""
+    """Return an encounter with positions. The track determines the position along the wall, and the gap
+    determines the distance from the wall."""
     table, half = scene.table, scene.table.die_mm / 2.0
     gap = max(encounter.gap_mm, 0.0) if encounter.hit is not Hit.UNCLEAR else 0.0
     x = _at(path.times, path.xs, encounter.t)

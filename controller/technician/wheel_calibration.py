@@ -27,7 +27,8 @@ MIN_READS = 3
 NEW_SPIN_US = 5_000_000
 """Duration of a pause that separates two spins, longer than the slowest lap."""
 _LAP_RATIOS = (0.97, 1.4)
-"""Limits of the ratio of a lap to the lap before. A ratio outside them shows a missed or doubled pulse."""
+"""Limits of the ratio of a lap's duration to that of the lap before. A ratio outside these limits indicates a
+missed or doubled pulse."""
 _MIN_DROPS = 1
 _MAX_SPEED_AGE_S = 3.0
 
@@ -226,7 +227,7 @@ def index_angle(readings: Sequence[AnyReading], wheel: Wheel, number: str) -> tu
     """Measure the angle of the rotor's mark at the index pulse, with a ball in a known pocket.
 
     Return the mark's angle and its scatter (degrees), and the number of readings. Only the angle between
-    index and reader can be measured, so the reader's angle is assumed to be correct.
+    the index and the reader can be measured, so the reader's angle is assumed to be correct.
 
     Raises:
         UnfitError: There are too few readings between passes of a steadily turning rotor, or they scatter.
@@ -255,7 +256,7 @@ def index_angle(readings: Sequence[AnyReading], wheel: Wheel, number: str) -> tu
     if worst > pocket_deg / 2:
         raise UnfitError(
             f"found a pocket reading {worst:.1f} deg from the others, expected all within half a pocket"
-            f" ({pocket_deg / 2:.1f} deg); did the ball stay in its pocket?"
+            f" ({pocket_deg / 2:.1f} deg); measure again, and check that the ball stays in its pocket"
         )
     return middle, _spread_deg(found, middle), len(found)
 
@@ -267,8 +268,8 @@ def calibrate_wheel(
     resting: Sequence[AnyReading] = (),
     number: str | None = None,
 ) -> CalibratedValues:
-    """Measure beams and drop speed from spins, and the index from a ball in pocket `number` unless it is
-    None.
+    """Measure the beams and the drop speed from spins. Unless `number` is None, also measure the index from a
+    ball in that pocket.
 
     Raises:
         UnfitError: The readings are not sufficient; the message contains the reason and the next step.
@@ -303,14 +304,15 @@ def calibrate_wheel(
         )
         figures["drop_rev_per_s"] = speed
     else:
-        report.append("drop: not seen; the drop speed is unchanged")
+        report.append("drop: not measured; the drop speed is unchanged")
     if number is not None:
         index, spread, reads = index_angle(resting or spinning, wheel, number)
         values["wheel", "rotor_index_deg"] = round(index, 1)
         report.append(
             f"index: {wheel.rotor_index_deg % 360:.1f} -> {index:.1f} deg"
             f" ({angle_difference_deg(index, wheel.rotor_index_deg):+.1f}), scatter {spread:.2f} deg,"
-            f" {reads} readings of pocket {number}; the reader's angle stays {wheel.pocket_reader_deg:g} deg"
+            f" {reads} readings of pocket {number}; the reader's angle remains"
+            f" {wheel.pocket_reader_deg:g} deg"
         )
         figures |= {"rotor_index_deg": round(index, 2), "index_spread_deg": round(spread, 3), "reads": reads}
     else:

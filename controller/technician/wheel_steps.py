@@ -11,19 +11,22 @@ from controller.rules.wheel.rotor import BORDER_FRACTION, PocketRead, Rotor, pla
 from controller.technician.steps import SensorFinding, finding, not_seen
 
 DOUBLED_US = 100_000
-"""Time within which a second pulse of a beam is a double count; the ball never runs at 10 rev/s."""
+"""Time within which a second pulse of a beam is a double count, because the ball never reaches 10 rev/s."""
 NO_PULSE_S = 3.5
 """Duration of the slowest lap of a ball in the track; a longer pause means that the ball has dropped."""
 MIN_LAPS = 3
 MIN_INDEX_PASSES = 4
 MIN_READS = 3
 _GAP = 1.6
-"""Minimum ratio of a lap to its neighbours at which the lap counts as two, with a missed pulse in between."""
+"""Minimum ratio of a lap to its neighbours at which the lap is treated as two, with a missed pulse in
+between."""
 
 
 @dataclass(slots=True)
 class SpinBall:
-    """The step that spins the ball by hand: each beam must report it once a lap, and the drop sensor once."""
+    """The step that spins the ball by hand. Each beam must report the ball once a lap, and the drop sensor
+    once.
+    """
 
     dev: str
     beams: int
@@ -82,7 +85,8 @@ class SpinBall:
             order.append(following)
         message = f"order {' '.join(map(str, order))}, {misplaced} of {len(inside)} pulses out of order"
         # A missed or extra pulse breaks the order twice, and the finding of its beam reports it.
-        faults = () if misplaced <= max(2, len(inside) // 5) else ("are two beams' cables swapped?",)
+        in_order = misplaced <= max(2, len(inside) // 5)
+        faults = () if in_order else ("check whether two beams' cables are swapped",)
         return finding("ball_beam order", message, *faults, out_of_order=misplaced, pulses=len(inside))
 
 
@@ -107,7 +111,7 @@ def _laps(times_us: Sequence[int]) -> float:
 def _beam(beam: int, passes: int, doubled: int, laps: int) -> SensorFinding:
     sensor = f"ball_beam {beam}"
     if not passes:
-        return not_seen(sensor, f"a pulse in each of {laps} laps; clean the beam, check its cable")
+        return not_seen(sensor, "a pulse in each lap; clean the beam, and check its cable")
     missed = max(0, laps - passes)
     message = f"{passes} passes in {laps} laps, {missed} missed, {doubled} doubled (limit 1 in 10)"
     faults = [f"found {laps} laps, expected at least {MIN_LAPS}; spin harder"] if laps < MIN_LAPS else []
@@ -118,7 +122,7 @@ def _beam(beam: int, passes: int, doubled: int, laps: int) -> SensorFinding:
 
 @dataclass(slots=True)
 class TurnRotor:
-    """The step that turns the rotor by hand: its index passes must be evenly spaced and in one direction."""
+    """The step that turns the rotor by hand. The index passes must be evenly spaced and in one direction."""
 
     dev: str
     sensor: str = "rotor_index"
@@ -146,7 +150,7 @@ class TurnRotor:
         faults = (
             []
             if len(directions) == 1
-            else ["found both directions; check the sensor's wiring, and how its two edges are set"]
+            else ["found both directions; check the sensor's wiring and the setting of its two edges"]
         )
         if len(self.passes) < MIN_INDEX_PASSES:
             faults.append(f"expected {MIN_INDEX_PASSES} passes")
@@ -263,8 +267,11 @@ class PlayGame:
         """Return the winning number and the error flags that the wheel reported."""
         last = next((status for status in reversed(self.states) if status.state == 5), None)
         if last is None:
-            seen = ", ".join(dict.fromkeys(str(status.state) for status in self.states)) or "none"
-            return [not_seen("wheel_status", f"state 5, a winning number (states seen: {seen})")]
+            expected = "state 5, a winning number"
+            if not self.states:
+                return [not_seen("wheel_status", expected)]
+            seen = ", ".join(dict.fromkeys(str(status.state) for status in self.states))
+            return [finding("wheel_status", f"states {seen}", f"expected {expected}")]
         flags = [status.flags for status in self.states if status.flags]
         rpm = None if last.rotor_rpm_x10 is None else last.rotor_rpm_x10 / 10
         speed = "an unknown speed" if rpm is None else f"{rpm} rpm"

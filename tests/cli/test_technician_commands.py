@@ -233,7 +233,7 @@ def test_beams_index_and_drop_of_a_wheel_are_measured_and_written_to_the_tables_
         wheel.end()
     assert code == 0, out
     assert "put the ball in pocket 17 and turn the rotor slowly" in out
-    assert "readings of pocket 17; the reader's angle stays" in out
+    assert "readings of pocket 17; the reader's angle remains" in out
     after = load_table(str(wheel.file)).wheel
     assert before is not None
     assert after is not None

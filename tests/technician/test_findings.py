@@ -208,7 +208,7 @@ def test_the_users_groups_are_reported_with_what_they_permit_and_what_is_missing
     given_since = machine_checks.caller("bob", 7, {7}, known)
     assert (given_since.state, given_since.remedy) == (
         "warning",
-        "log in again: table-console added since the last login",
+        "log in again, because bob was added to table-console since the last login",
     )
 
 

@@ -13,7 +13,7 @@ def test_every_step_of_every_shipped_table_has_a_remedy_and_a_retest(table: str)
     for name in settings.devices:
         for step in steps_for(name, settings):
             remedy = next_step(name, step.sensor)
-            assert f"; then tablectl test {name}" in remedy
+            assert f"; then run: tablectl test {name}" in remedy
             assert "{" not in remedy
 
 

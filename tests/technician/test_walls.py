@@ -31,7 +31,7 @@ def test_every_die_is_above_the_threshold_and_all_noise_below(
 ) -> None:
     loudest = max(noise, default=before)
     if min(dice) < MIN_MARGIN * loudest:
-        with pytest.raises(UnfitError, match=r"found noise of peak \d+ and a die of peak \d+"):
+        with pytest.raises(UnfitError, match=r"found noise with a peak of \d+ and a die with a peak of \d+"):
             calibrate_wall(AT, dice, noise, (), before)
         return
     threshold = calibrate_wall(AT, dice, noise, (), before).values[AT]
@@ -45,7 +45,8 @@ def test_distributions_and_margins_are_reported_as_figures() -> None:
         "dice      5 impacts: softest 200, median 400, loudest 600",
         "noise     2 impacts: softest 10, median 15, loudest 20",
         "knocks    2 impacts: softest 40, median 145, loudest 250",
-        "threshold 63.2: softest die 3.2 times as high, loudest noise 3.2 times lower",
+        "threshold 63.2: the softest die is 3.2 times the threshold, and the threshold is 3.2 times the"
+        " loudest noise",
         "1 of 2 knocks reach the threshold; only tracks distinguish them from dice",
     )
 

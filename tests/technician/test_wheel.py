@@ -122,5 +122,5 @@ def test_a_ball_that_hopped_gives_no_index_angle() -> None:
         calibrate_wheel(readings, EUROPEAN, number="0")
     one, other = resting(EUROPEAN, rng, "0"), resting(EUROPEAN, rng, "10")
     later = [msgspec.structs.replace(reading, t=reading.t + 600_000_000) for reading in other]
-    with pytest.raises(UnfitError, match="did the ball stay in its pocket"):
+    with pytest.raises(UnfitError, match="check that the ball stays in its pocket"):
         calibrate_wheel(readings, EUROPEAN, resting=[*one, *later], number="0")
