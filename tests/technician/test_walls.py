@@ -45,8 +45,10 @@ def test_distributions_and_margins_are_reported_as_figures() -> None:
         "dice      5 impacts: softest 200, median 400, loudest 600",
         "noise     2 impacts: softest 10, median 15, loudest 20",
         "knocks    2 impacts: softest 40, median 145, loudest 250",
-        "threshold 63.2: the softest die is 3.2 times the threshold, and the threshold is 3.2 times the"
-        " loudest noise",
+        (
+            "threshold 63.2: the softest die is 3.2 times the threshold, and the threshold is 3.2 times the"
+            " loudest noise"
+        ),
         "1 of 2 knocks reach the threshold; only tracks distinguish them from dice",
     )
 
