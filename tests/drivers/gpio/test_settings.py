@@ -220,7 +220,7 @@ def test_the_pages_example_is_a_valid_device(page: str, settings: type) -> None:
 
 def test_the_pages_figures_are_the_limits() -> None:
     text = (PAGES / "gpio-beams.md").read_text("utf-8")
-    figures = text.partition("| kind | debounce at most |")[2]
+    figures = text.partition("| kind | largest debounce |")[2]
     for kind, limits in TIMED.items():
         row = next(line for line in figures.splitlines() if line.startswith(f"| `{kind}`"))
         assert f" {limits.max_debounce_us / 1000:g} ms " in row
