@@ -135,7 +135,8 @@ moves farther."""
 MAX_AREA_DIFFERENCE = 0.25
 """Maximum relative difference in area between two views of one object. Changes of light cause less."""
 REMOVED_US = 1_000_000
-"""Time without a sighting after which an object has been removed. A passing hand hides it for less."""
+"""Time without a sighting after which an object is assumed to have been removed. A passing hand hides an
+object for a shorter time."""
 
 
 def is_stationary(path: Sequence[Sighting], die_px: float) -> bool:

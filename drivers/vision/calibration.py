@@ -1,7 +1,7 @@
 """Calibrates a camera with pictures of the printed calibration board.
 
 The board is a ChArUco board; this module also generates its printable page. The lens is measured from tilted
-views of the board, the felt's plane from boards on the felt.
+views of the board, and the felt's plane from boards on the felt.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -24,8 +24,8 @@ CUT_MM = 10.0
 PAGE_MM = (297.0, 210.0)
 """A4, landscape."""
 MIN_CORNERS = 12
-"""Minimum number of corners in a view: half of the board's 24. Fewer corners may lie on one line, which does
-not determine a lens."""
+"""Minimum number of corners in a view: half of the board's 24. Fewer corners might lie on one line, which
+does not determine a lens."""
 
 _DICTIONARY = cv2.aruco.getPredefinedDictionary(cv2.aruco.DICT_4X4_50)
 _MARKER_CELLS = 6
@@ -58,7 +58,7 @@ def find_board(picture: Array, square_mm: float = SQUARE_MM) -> BoardView | None
 
 
 def board_page() -> bytes:
-    """Return the board as a PDF of one A4 page. Printed without scaling, a square measures SQUARE_MM."""
+    """Return the board as a PDF of one A4 page. In a print without scaling, a square measures SQUARE_MM."""
     left, low = (PAGE_MM[0] - COLUMNS * SQUARE_MM) / 2, (PAGE_MM[1] - ROWS * SQUARE_MM) / 2
     drawn = ["0 g"]
     drawn += [_rectangle(left + x, low + y, wide, high) for x, y, wide, high in _black()]
@@ -127,12 +127,12 @@ def _pdf(content: bytes) -> bytes:
 
 
 TableCorner = Literal["left-front", "left-back", "right-front", "right-back"]
-"""An inside corner of the table from the stickperson's position, whose rail is the front (y = 0)."""
+"""An inside corner of the table, as seen by the stickperson, who stands at the front rail (y = 0)."""
 
 MIN_VIEWS = 5
 """Minimum number of differently tilted views of the board from which a lens is measured."""
 MIN_SPREAD = 0.6
-"""Minimum fraction of the picture's width and height that the views cover. A lens distorts most at the
+"""Minimum fraction of the picture's width and height that the views must cover. A lens distorts most at the
 border."""
 MAX_FIT_ERROR_PX = 1.0
 """Maximum RMS error of the corners. In a sharp picture, corners are located to a tenth of a pixel. A larger

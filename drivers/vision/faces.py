@@ -16,7 +16,7 @@ import numpy.typing as npt
 from drivers.vision.arrays import Array
 from drivers.vision.pips import EDGE_PX, Pips, sample
 
-# Minimum product of fit and aspect of a spot that may start a face. Pips of side faces are flatter.
+# Minimum product of fit and aspect of a spot that can start a face. Pips of side faces are flatter.
 MIN_GOOD_FIT = 0.5
 # Range of the distance between opposite corner pips: 0.71 of the edge on most dice, seen from above.
 DIAGONAL = (0.46 * EDGE_PX, 0.98 * EDGE_PX)
@@ -86,7 +86,7 @@ def _pairs(pips: Pips, good: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
 
 
 def _alike(pips: Pips, one: int, two: int) -> bool:
-    """Return whether two spots may be pips of one face."""
+    """Return whether two spots might be pips of one face."""
     if np.sign(pips.contrast[one]) != np.sign(pips.contrast[two]):
         return False
     small, large = sorted((float(pips.radius[one]), float(pips.radius[two])))
@@ -275,7 +275,7 @@ def _prefer_opposite_distance(
 ) -> tuple[float, float]:
     """Return a side's step (distance, height), or a lower step at the opposite side's distance.
 
-    On the side away from the lamp, a visible flank is dark, and its lower edge may stand out more than the
+    On the side away from the lamp, a visible flank is dark, and its lower edge can stand out more than the
     top's edge.
     """
     if not 0.0 < opposite[0] < step[0] - SAME_SIDE:

@@ -2,7 +2,7 @@
 
 Each die in view has a trail of spots near its predicted positions. If two dice form one spot, the spot is
 split between the two predicted positions, and `error_mm` is larger. A trail starts only with a spot clear of
-the picture's border, because hands reach in there.
+the picture's border, because hands reach into the picture there.
 """
 
 from bisect import bisect_right
@@ -42,7 +42,7 @@ MAX_NOISE_GREYS, CHANGED_FRACTION = 18.0, 0.005
 """Maximum change of a smoothed pixel due to noise, in grey levels, and the maximum fraction of pixels that
 change by more."""
 NUDGED_EDGES = 0.12
-"""Shift of a spot, in edges, from which a die reported at rest counts as moving again."""
+"""Shift of a spot, in edges, above which a die reported at rest is treated as moving again."""
 REAPPEAR_US = 3_000_000
 """If exactly one die is missing, a die that comes into view within this time after the last sighting is the
 missing die."""
@@ -55,10 +55,10 @@ to 60 ms, a frame's passage through the driver up to 35 ms, and a table rejects 
 newer than the die's point in the previous frame.
 """
 RELEASE_AGE_US = 100_000
-"""Maximum age of a release, relative to the frame in which the spot is recognized as a die. A release may be
+"""Maximum age of a release, relative to the frame in which the spot is recognized as a die. A release can be
 older than a resting position, because it requires no face."""
 COLLECTED_US = 120_000
-"""Time without a sighting after which a die has been collected."""
+"""Time without a sighting after which a die is assumed to have been collected."""
 SAME_HAND_US = 170_000
 """Two dice left the hand together if the second comes into view near the first die's release position within
 this time of the first release."""
@@ -104,8 +104,8 @@ class Follower:
     def frame(self, t_us: int, picture: Array, still: Still | None = None) -> list[Reading]:
         """Return the readings of a frame (height, width, 3); times must increase from frame to frame.
 
-        Faces are read from `still`, a picture of the same moment at a higher resolution: a die of 16 pixels
-        in the frame has 64 in a still that uses every pixel of the sensor.
+        Faces are read from `still`, a picture of the same moment at a higher resolution. A die that is 16
+        pixels wide in the frame is 64 pixels wide in a still that uses every pixel of the sensor.
         """
         middle = (picture.shape[1] / 2, picture.shape[0] / 2)
         die_px = self.rig.die_px(*middle)
@@ -243,7 +243,7 @@ class Follower:
         return readings
 
     def _is_throw_in_flight(self, t_us: int) -> bool:
-        """Return whether a die of a throw is moving or missing; a stationary object may then be that die."""
+        """Return whether a die is moving or missing; a stationary object might then be that die."""
         return any(
             not trail.rest_reported and not (trail.lost and t_us - trail.seen_us > REAPPEAR_US)
             for trail in self._trails
@@ -257,13 +257,13 @@ class Follower:
         for other in self._trails:
             if other in together:
                 trail.released_us = max(other.released_us, now_us - RELEASE_AGE_US)
-                # The release may be timestamped later than it happened. Report the position at that time.
+                # The release might be timestamped later than it happened. Report the position at that time.
                 trail.release_place = other.place_at(trail.released_us)
             elif _left_together(other, first.t_us, place, die_px):
                 trail.released_us = max(other.released_us, now_us - RELEASE_AGE_US)
         self._trails.append(trail)
         readings: list[Reading] = []
-        # If the camera does not see the hand, dice released together may come into view one after the other.
+        # If the camera does not see the hand, dice released together can come into view one after the other.
         unproven = self._trails[:-1] if not self.rig.file.hand_in_sight else together
         if not any(trail.released_us - other.released_us > MAX_TOGETHER_US for other in unproven):
             x, y = self.rig.to_table(*map(float, trail.release_place))

@@ -20,7 +20,7 @@ MIN_PRINT_STEP = 36
 """Minimum difference, in grey levels, between neighbouring pixels of the cloth that indicates a printed
 pattern."""
 SHADE = (0.1, 1.25)
-"""Range of the light on the cloth in a still, relative to the empty table. A die may block or reflect
+"""Range of the light on the cloth in a still, relative to the empty table. A die can block or reflect
 light."""
 SHADOW_RATIO = (0.35, 0.97)
 """Range of the cloth's brightness in a shadow, relative to the empty table. All channels darken alike, within

@@ -1,7 +1,7 @@
 """Checks whether a die lies flat on the felt, by comparing its outline with a flat die's.
 
 A cube that leans by 10 degrees shows a sixth of an edge more on one side than a flat cube. An area beyond a
-flat die's outline may be a flank, a chip under the die, the other die or a finger. The check does not
+flat die's outline might be a flank, a chip under the die, the other die or a finger. The check does not
 distinguish these; it never reports a die with such an outline as flat.
 """
 
@@ -18,12 +18,12 @@ from drivers.vision.reading import DieSeen
 from drivers.vision.rig import Rig
 
 SOFT_EDGES = 0.07
-"""Blur and measuring error of an outline, in edges. Tilts up to 6 degrees have no larger effect."""
+"""Blur and measuring error of an outline, in edges. Tilts of up to 6 degrees have no larger effect."""
 MAX_BLUR_FACES = 0.05
 """Maximum area, as a fraction of a face, that blur can add outside a flat die's outline or remove inside."""
 AROUND_EDGES, MAX_UNSURE_FRACTION = 0.3, 0.2
-"""If more than MAX_UNSURE_FRACTION of the felt within AROUND_EDGES of a die is printed, the print may hide a
-flank."""
+"""If more than MAX_UNSURE_FRACTION of the felt within AROUND_EDGES of a die is printed, the print might hide
+a flank."""
 TURN_STEP_DEG = 4.0
 """Step between the angles tried for a face. The pips show a face's angle to within two steps, except on a
 1."""
@@ -89,10 +89,10 @@ class Outlines:
         return Shape(middle, seen.side, _connected_part(left, middle))
 
     def difference_from_flat(self, shape: Shape) -> float:
-        """Return how much a shape differs from a flat die's, as a fraction of a face; 0 if blur explains it.
+        """Return the difference of a shape from a flat die's, in die faces; 0 if blur can explain it.
 
-        Areas outside the outline and areas missing inside it count. A die that leans towards the camera hides
-        a flank that a flat die would show.
+        Both an area outside the outline and an area missing inside it are differences. A die that leans
+        towards the camera hides a flank that a flat die would show.
         """
         smallest = float("inf")
         for outline in self._flat_outlines(shape.middle, shape.side):

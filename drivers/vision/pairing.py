@@ -88,7 +88,7 @@ REST_WAIT_US = 60_000
 POINT_AGE_US = 100_000
 """Maximum age of the second camera's points that are reported for a die lost by the first camera."""
 MAX_GAP_US = 60_000
-"""Maximum time between two points of one camera. After a longer gap, the die may have changed direction."""
+"""Maximum time between two points of one camera. After a longer gap, the die might have changed direction."""
 HEIGHT_KNOWN_US = 60_000
 """Time for which a measured height remains usable."""
 HEIGHT_MM_PER_US = 2.5e-3
@@ -125,7 +125,7 @@ class _Tracked:
     def at(self, t_us: int) -> tuple[Array, float] | None:
         """Return the die's position at a time, and its error.
 
-        Returns None before the first point, after the last point, and in any interval in which the die may
+        Returns None before the first point, after the last point, and in any interval in which the die might
         have changed direction.
         """
         after = bisect_left(self.t_us, t_us)
@@ -224,7 +224,7 @@ class Pair:
     def _match(self) -> None:
         """Pair two tracks whose rays meet repeatedly, if neither track's rays meet those of a third.
 
-        Tracks whose rays no longer meet are unpaired, because a camera may confuse two dice that formed one
+        Tracks whose rays no longer meet are unpaired, because a camera might confuse two dice that formed one
         spot.
         """
         first, second = self._dice
@@ -265,7 +265,7 @@ class Pair:
         return solve_rays((self._rigs[0].eye, self._rigs[1].eye), places, (_error(point), other_place[1]))
 
     def _due_points(self, t_us: int) -> list[Reading]:
-        """Return the points that no longer wait, combined if both cameras saw the die."""
+        """Return the points whose waiting time is over, combined if both cameras saw the die."""
         due: list[Reading] = []
         for die, seen in self._dice[0].items():
             other = self._dice[1].get(self._partners.get(die, 0))

@@ -67,7 +67,7 @@ def find_pips(image: Array) -> Pips:
     if not len(spots):
         return _no_pips()
     signs = np.repeat(np.array([-1.0, 1.0], np.float32), [len(dark), len(light)])
-    # A lamp's reflection may spoil an outline in only one channel, so try all three.
+    # A lamp's reflection can spoil an outline in only one channel, so try all three.
     tried = _Spots(np.repeat(spots, 3, axis=0), np.repeat(signs, 3), np.tile(np.arange(3), len(spots)))
     outlines = _find_outlines(channels, tried, None)
     quality = np.where(outlines.plausible(), outlines.quality(), -1.0).reshape(-1, 3)
@@ -191,7 +191,7 @@ class _Outlines:
         return _Outlines(self.radii[rows], self.steps[rows], self.shape[rows], self.deviation[rows])
 
     def plausible(self) -> npt.NDArray[np.bool_]:
-        """Return whether each spot's outline may be a pip's."""
+        """Return whether each spot's outline might be a pip's."""
         sized = (self.shape[:, 0] > 0.6 * _LOW) & (self.shape[:, 0] < 1.3 * _HIGH)
         edged = np.median(self.steps, axis=1) > 0.6 * MIN_CONTRAST
         near: npt.NDArray[np.bool_] = sized & edged & (np.median(self.deviation, axis=1) < 1.6)

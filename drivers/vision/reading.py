@@ -17,7 +17,7 @@ from drivers.vision.faces import Body, Face, evenness, find_body, find_faces, si
 from drivers.vision.pips import EDGE_PX, Pips, find_pips, sample
 from drivers.vision.sizes import continues_as_grid, find_contradiction, larger_edge, straight_sides
 
-MIN_PX = 45.0  # minimum edge of a die; a smaller die's pips are five pixels wide and may vanish in noise
+MIN_PX = 45.0  # minimum edge of a die; a smaller die's pips are five pixels wide and might vanish in noise
 MIN_CONFIDENCE = 0.6  # minimum confidence of a reported face
 # Minimum distance between the centres of two dice, in edges. Dice that touch are an edge apart; a die's flank
 # is nearer to its top.
@@ -41,7 +41,7 @@ BEYOND = np.linspace(0.6, 0.9, 9, dtype=np.float32)
 MIN_BEYOND_FRACTION = (
     0.6  # minimum fraction of that area with the 1's colour; pips and the gap have other colours
 )
-# Minimum score of a second reading of one die that casts doubt on the first, as a fraction of its score.
+# Minimum score of a second reading of one die that casts doubt on the first, relative to the first's score.
 RIVAL_FRACTION = 0.72
 
 
@@ -63,7 +63,7 @@ class DieSeen:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """The dice in one picture, and the reason for a refusal of the picture."""
+    """The dice in one picture, and the reason if the picture is refused."""
 
     dice: tuple[DieSeen, ...]
     refused: str | None
@@ -210,10 +210,10 @@ def _is_one(image: Array, pips: Pips, one: Face) -> bool:
 
 
 def _stands_alone(image: Array, pips: Pips, one: Face) -> bool:
-    """Return whether one pip of an apparent 2 may be the 1 of a die that touches another die.
+    """Return whether one pip of an apparent 2 might be the 1 of a die that touches another die.
 
-    A 1 is in the centre of an even face, a pip of a 2 near a corner. The side at which the dice touch may be
-    invisible.
+    A 1 is in the centre of an even face, and a pip of a 2 is near a corner. The side at which the dice touch
+    might be invisible.
     """
     return len(_own_sides(find_body(image, pips, one))) >= 3 and evenness(image, pips, one) > MIN_EVENNESS[1]
 
@@ -384,7 +384,8 @@ def _doubt_size(image: Array, one: _Candidate, pips: Pips, faces: Sequence[Face]
     if edge_px is not None:
         measured = f"about {edge_px / scale:.0f} pixels, not {EDGE_PX / scale:.0f} as given"
         return replace(
-            one, doubts=(*one.doubts, f"its {one.face.up} is part of a face; a die's edge is {measured}")
+            one,
+            doubts=(*one.doubts, f"its {one.face.up} is part of a larger face; a die's edge is {measured}"),
         )
     if continues_as_grid(image, pips, one.face, {row for face in faces for row in face.rows}):
         return replace(one, doubts=(*one.doubts, f"its {one.face.up} continues as a grid"))
@@ -398,7 +399,7 @@ def _doubt_size(image: Array, one: _Candidate, pips: Pips, faces: Sequence[Face]
 def _is_whole_one(image: Array, pips: Pips, face: Face) -> bool:
     """Return whether a 1 has at least three clear sides.
 
-    Another die may be flush with the fourth side. The edge between the two tops is then barely visible, and
+    Another die might be flush with the fourth side. The edge between the two tops is then barely visible, and
     the other die's pips appear to be on the 1's face.
     """
     if face.up != 1:

@@ -70,7 +70,7 @@ class EvidenceSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
     """Days for which pictures are kept. The records of the controlling computer are kept for 90 days (NY
     5319.60(b)). Pictures show hands, so by default they are not kept any longer."""
     max_mb: Annotated[int, Meta(ge=20, le=10_000_000)] = 2000
-    """Maximum total size of the files in megabytes. A single file has at most 12. The oldest files are
+    """Maximum total size of the files in megabytes. A single file has at most 12 MB. The oldest files are
     deleted first."""
 
 
@@ -156,7 +156,7 @@ class Rig:
         """Largest distance on the felt between a point's given position and its computed position."""
         if not self.point_error_mm <= MAX_POINT_ERROR_MM:
             raise RigError(
-                f"points: found one {self.point_error_mm:.0f} mm off its position according to the others,"
+                f"points: found a point {self.point_error_mm:.0f} mm from the position that all points imply,"
                 f" expected {MAX_POINT_ERROR_MM:g} mm or less; measure the points again"
             )
         if file.lens is not None:

@@ -1,13 +1,12 @@
 """Checks whether a face agrees with the given length of a die's edge, which may be too short or too long.
 
-If the given length is too short, one pip of a large die may look like a small die's 1, with the other pips at
-the distance of a small die's sides. However, pips are round, while sides are straight lines, and a large
-die's pip is wider than any pip of a small die.
+If the given length is too short, one pip of a large die can look like a small die's 1, and the pips around it
+like the small die's sides. However, pips are round, while sides are straight lines, and a large die's pip is
+wider than any pip of a small die.
 
-A face may also be part of a larger face, of a die whose edge is longer than given. A part of a large die's
-face may look like a smaller face: two pips of a 4 look like a 2. The area between two pips of one face shows
-only that face. An edge separates the pips of two dice, and the pips of a top and a flank. A grid's holes are
-distinguished from pips because they continue beyond a face.
+A part of a large die's face can also look like a smaller face: two pips of a 4 look like a 2. The area
+between two pips of one face shows only that face. An edge separates the pips of two dice, and the pips of a
+top and a flank. A grid's holes are distinguished from pips because they continue beyond a face.
 """
 
 from collections.abc import Sequence
@@ -23,19 +22,21 @@ from drivers.vision.pips import EDGE_PX, Pips, sample
 
 # Minimum fraction of a side's length that is visible: 0.85 was measured on actual sides.
 MIN_STRAIGHT_FRACTION = 0.75
-MIN_STRAIGHT_SIDES = 3  # minimum number of straight sides of a 1, 2 or 3; another die may hide the fourth
+MIN_STRAIGHT_SIDES = 3  # minimum number of straight sides of a 1, 2 or 3; another die can hide the fourth
 # Maximum deviation of a side from a straight line, in pixels. The angle of a 1 is accurate to 4.5 degrees.
 SIDE_PX = 3.5
 MIN_STEP_RATIO = 0.5  # minimum step in each line across a side, as a fraction of the side's mean step
 MAX_SPREAD = {1: 1.2, 2: 1.2, 3: 1.8, 4: 1.8, 5: 1.8}
-"""Maximum connected area of a pip's colour, divided by the pip's area, by number. Under a lamp, 1.1 was
-measured on a 1 or 2 and 1.6 on a 3, 4 or 5. The pips of a 6 may join."""
+"""Maximum size of the connected area that has a pip's colour, as a multiple of the pip's area, by the face's
+number. Under a lamp, 1.1 was measured on a 1 or 2 and 1.6 on a 3, 4 or 5. A 6 has no limit, because its pips
+can join."""
 SPREAD_REACH = 3.0  # radius of the searched area, in pip radii
-MIN_PAIR_RADIUS = 0.09  # minimum radius of a 2's pips, as a fraction of their distance: 0.13 was measured
+# Minimum radius of a 2's pips, as a fraction of the distance between them: 0.13 was measured.
+MIN_PAIR_RADIUS = 0.09
 
 
 def find_contradiction(image: Array, pips: Pips, face: Face, body: Body) -> str | None:
-    """Return a description of how a face contradicts the given length of a die's edge, or None."""
+    """Return how a face contradicts the given length of a die's edge; None if it does not."""
     rows = list(face.rows)
     if face.up in MAX_SPREAD and max(_spread(image, pips, row) for row in rows) > MAX_SPREAD[face.up]:
         return "pips are cut out of larger spots"
@@ -58,7 +59,7 @@ def straight_sides(image: Array, face: Face, body: Body) -> list[int]:
 
 
 def _spread(image: Array, pips: Pips, row: int) -> float:
-    """Return the connected area of a pip's colour, divided by the pip's area."""
+    """Return the size of the connected area that has a pip's colour, as a multiple of the pip's area."""
     radius = float(pips.radius[row])
     reach = np.arange(-round(SPREAD_REACH * radius), round(SPREAD_REACH * radius) + 1, dtype=np.float32)
     places = np.stack(np.meshgrid(reach, reach), axis=2)
@@ -76,7 +77,7 @@ def _spread(image: Array, pips: Pips, row: int) -> float:
 MAX_REACH = 1.6  # distance between opposite corner pips of a face twice as large as given, in edges
 MIN_LIKENESS = 0.45  # minimum fit times aspect of a possible pip, half hidden or seen at an angle
 # Minimum aspect of a spot on the same face, divided by the smallest aspect of the face's pips. A flatter spot
-# may be on a flank.
+# might be on a flank.
 MAX_FLATTER_RATIO = 0.75
 # Minimum difference in colour between a flank and the face: as a fraction of the pips' contrast, and in grey
 # levels.
@@ -100,7 +101,9 @@ _SIX = np.array([-1 - 1j, 1 - 1j, -1 + 1j, 1 + 1j, -1j, 1j])
 def larger_edge(
     image: Array, pips: Pips, face: Face, others: Sequence[Face], whole: set[int]
 ) -> float | None:
-    """Return a die's edge in pixels, measured on the larger face that contains `face`, or None.
+    """Return a die's edge in pixels, measured on the larger face of which `face` is a part.
+
+    Returns None if the face is whole.
 
     Args:
         image: The picture.

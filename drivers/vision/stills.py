@@ -15,8 +15,8 @@ NEAR_EDGES = 0.6
 the spot's centre.
 """
 SHARED_EDGES = 0.35
-"""Maximum distance, in die edges, if two dice form one spot. A false face across both dice is farther from
-each die's part of the spot. A top face seen 26 degrees off the vertical is 0.24 from its die's centre."""
+"""The value of NEAR_EDGES for two dice that form one spot. A false face across both dice is farther from each
+die's part of the spot. A top face seen 26 degrees off the vertical is 0.24 edges from its die's centre."""
 CROP_EDGES = 1.25
 """Distance from a spot's centre within which the die is searched for, in die edges. The die's centre is
 within NEAR_EDGES, and its corners are at most 0.71 farther away.
@@ -26,7 +26,7 @@ within NEAR_EDGES, and its corners are at most 0.71 farther away.
 MIN_FOLLOWED_PX = 15.0
 """Minimum edge of a die, in pixels, in the frames in which throws are followed."""
 MIN_WIDTH_PX = 640
-"""Minimum width of a reduced frame. A narrower frame shows too little of a fault."""
+"""Minimum width of a reduced frame. A narrower frame has too little detail to show a fault of the view."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class Reduction:
             return picture
         height, width = (length // self.times * self.times for length in picture.shape[:2])
         frame = picture[:height, :width]
-        # Halve repeatedly: OpenCV does this faster than a single reduction to a quarter.
+        # Halve repeatedly, because OpenCV does this faster than a single reduction to a quarter.
         for _ in range(self.times.bit_length() - 1):
             frame = half(frame)
         return frame

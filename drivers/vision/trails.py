@@ -29,7 +29,8 @@ JOINED_FACTOR = 1.4
 MAX_EDGES_PER_US = 8.0 / 19_000
 """Maximum speed. Thrown 19 mm dice move at 1 to 7 m/s, and a die near the camera appears faster."""
 PACE_FRAMES = 5
-"""Number of latest frames whose maximum speed limits a die's speed. A bounce does not accelerate a die."""
+"""Number of latest frames whose maximum speed is taken as the limit of a die's speed. A bounce does not
+accelerate a die."""
 CUT_MAX_EDGES = 2.5
 """Maximum distance, in die edges, of a die at the border from its predicted position. The border cuts off a
 part of the die and its blur."""
@@ -44,8 +45,8 @@ class Trail:
     die: int
     released_us: int
     release_place: Array
-    """The first sighting's position or, for a die that separates from another, the common spot's at
-    `released_us`."""
+    """The position of the first sighting. For a die that separates from another die, it is the position of
+    their common spot at `released_us`."""
     t_us: list[int] = field(default_factory=list)
     places: list[Array] = field(default_factory=list)
     spot: Spot | None = None
@@ -62,7 +63,7 @@ class Trail:
     lost: bool = False
     rest_reported: bool = False
     at_border: bool = False
-    """Whether the latest sighting was at the picture's border, where the die may have left the picture."""
+    """Whether the latest sighting was at the picture's border, where the die might have left the picture."""
 
     def predicted_at(self, t_us: int) -> Array:
         """Return the die's predicted position at a time, in pixels."""
@@ -80,8 +81,8 @@ class Trail:
     def may_be_sighting(self, one: Sighting, die_px: float) -> bool:
         """Return whether a single, unassigned sighting is probably this die.
 
-        Before the trail's first sighting, the border may have cut the die. Between two sightings, the die may
-        have been part of a spot too large for one die.
+        Before the trail's first sighting, the border might have cut the die. Between two sightings, the die
+        might have been part of a spot too large for one die.
         """
         after = bisect_right(self.t_us, one.t_us)
         was_elsewhere = after > 0 and self.t_us[after - 1] == one.t_us
@@ -99,8 +100,8 @@ class Trail:
     def reach(self, t_us: int, die_px: float) -> float:
         """Return the maximum distance of the die from its predicted position, in pixels.
 
-        A bounce may reverse the die's motion. A die that hits a wall between two frames may appear
-        stationary, so the speed before the hit also counts.
+        A bounce can reverse the die's motion. A die that hits a wall between two frames might appear
+        stationary, so the speed before the hit is also considered.
         """
         ahead_us = t_us - self.t_us[-1]
         if len(self.places) < 2:
@@ -122,7 +123,7 @@ def assign_spots(trails: Sequence[Trail], spots: Sequence[Spot], t_us: int, die_
         for index, spot in enumerate(spots):
             if spot.area > 2 * MAX_AREA_FACES * die_px**2 or index in scraps:
                 continue
-            # A bounce may reverse a die's motion between two frames, so its last position also counts.
+            # A bounce can reverse a die's motion between two frames, so the last position is also tried.
             distance = min(
                 float(np.hypot(spot.x - predicted[0], spot.y - predicted[1])),
                 0.6 * die_px + float(np.hypot(*(np.array([spot.x, spot.y]) - trail.places[-1]))),

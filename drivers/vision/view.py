@@ -1,4 +1,4 @@
-"""Detects faults of a camera's view: covered, blinded, bumped, out of focus, flickering or frozen.
+"""Detects whether a camera's view is covered, blinded, bumped, out of focus, flickering or frozen.
 
 Each frame is compared with the empty table at a quarter of the frame's size. A deviation that lasts for
 `MIN_FAULT_US` is a fault. While a fault is active, no dice are followed, because faces and tracks are valid
@@ -16,18 +16,18 @@ from drivers.vision.arrays import Array
 
 SIZE = 0.25
 MIN_FAULT_US = 100_000
-"""Minimum duration of a fault. A hand that passes close to the camera covers it for less."""
+"""Minimum duration of a fault. A hand that passes close to the camera covers it for a shorter time."""
 MIN_CLEAR_US = 500_000
 MAX_DARK = 14.0
 """Maximum mean grey level of a covered sensor, due to black level and noise."""
 PLAIN_FRACTION = 0.3
-"""Minimum contrast, as a fraction of the empty table's. A cloth over the camera leaves less."""
+"""Minimum contrast, as a fraction of the empty table's. A cloth over the camera leaves less contrast."""
 MIN_CHANGE = 40
 CHANGED_FRACTION = 0.6
 """Maximum fraction of the view that dice, hands and sticks hide."""
 WHITE, WHITE_FRACTION = 250, 0.2
 BLUR_FRACTION = 0.35
-"""Minimum sharpness, as a fraction of the calibrated view's. Hands and dice add edges and hide few."""
+"""Minimum sharpness, as a fraction of the calibrated view's. Hands and dice add more edges than they hide."""
 MIN_SHIFT_RESPONSE = 0.15
 """Minimum response of the phase correlation at which the shift is meaningful."""
 MAX_FLICKER = 0.06
@@ -54,7 +54,7 @@ class View:
     """Checks one camera's view of its table, frame by frame."""
 
     def __init__(self, empty: Array, bumped_px: float) -> None:
-        """Store the calibrated view and the minimum shift, in pixels of a frame, that counts as a bump."""
+        """Store the calibrated view and the minimum shift, in frame pixels, that is reported as a bump."""
         self._empty = _thumbnail(empty)
         self._bumped = max(0.75, bumped_px * SIZE)
         self._window = cv2.createHanningWindow((self._empty.shape[1], self._empty.shape[0]), cv2.CV_32F)
@@ -87,7 +87,7 @@ class View:
 
     @property
     def doubtful(self) -> bool:
-        """Whether the latest frame must not be used, because a fault is active or may be beginning."""
+        """Whether the latest frame must not be used, because a fault is active or might be beginning."""
         return self._active is not None or self._suspect is not None
 
     def _find_fault(self, now: Array) -> tuple[str, str] | None:
