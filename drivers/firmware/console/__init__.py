@@ -1,1 +1,1 @@
-"""The console board, with keys, switches, lamps and a buzzer."""
+"""The program of the console board, which has keys, switches, lamps and a buzzer."""

@@ -1,14 +1,16 @@
-"""The console board, with keys, switches, lamps and a buzzer.
+"""The console board, which has keys, switches, lamps and a buzzer.
 
-The board's settings are `keys`, `switches`, `lamps` and `buzzer`. Contacts close to ground. Because contacts
-bounce, a change is valid after BOUNCE_US. It is timestamped with its first edge.
+The board's settings are `keys`, `switches`, `lamps` and `buzzer`. A closed contact connects its pin to
+ground. Because contacts bounce, a change is accepted only after BOUNCE_US. It is timestamped with its first
+edge.
 """
 
 from drivers.firmware.shared.lamps import Lamps
 from drivers.firmware.shared.program import Board
 
 BOUNCE_US = 20000
-"""Minimum duration of a change. Contacts bounce for 1 to 10 ms, and two presses are more than 20 ms apart."""
+"""Time for which a contact's new state must last. Contacts bounce for 1 to 10 ms, and two presses are more
+than 20 ms apart."""
 
 
 class Contact:
@@ -28,7 +30,7 @@ class Contact:
             self.level = active
 
     def take_change(self, now_us: int) -> bool:
-        """Return whether the debounced state has changed since the last call. It changed at `since_us`."""
+        """Return whether the debounced state has changed since the last call; `since_us` is the time."""
         if self.level == self.active or now_us - self.since_us < BOUNCE_US:
             return False
         self.active = self.level
@@ -36,7 +38,7 @@ class Contact:
 
 
 MAX_BUZZ_MS = 5000
-"""Maximum duration of the buzzer per command."""
+"""Maximum time for which one command can sound the buzzer."""
 
 
 class Console(Board):
@@ -75,7 +77,7 @@ class Console(Board):
             if pin in self.contacts:
                 self.contacts[pin].edge(not level, at_us)
         for pin, contact in self.contacts.items():
-            contact.edge(not self.hardware.level(pin), now_us)  # an edge may have been lost
+            contact.edge(not self.hardware.level(pin), now_us)  # an edge might have been lost
         seen = []
         for one in self.keys:
             contact = self.contacts[one["pin"]]
@@ -90,7 +92,7 @@ class Console(Board):
         return seen
 
     def switch_reading(self, one, at_us: int) -> tuple[str, list[tuple[str, str]], int]:  # type: ignore[no-untyped-def]
-        """Return a switch's reading. A broken connection to ground means open."""
+        """Return a switch's reading. A switch whose wire is broken is reported as open."""
         is_open = not self.contacts[one["pin"]].active
         return "switch", [("name", one["name"]), ("open", "1" if is_open else "0")], at_us
 
@@ -104,7 +106,7 @@ class Console(Board):
         return super().command(verb, fields, now_us)
 
     def buzz(self, text: str, now_us: int) -> tuple[bool, str]:
-        """Sound the buzzer for this many milliseconds."""
+        """Sound the buzzer. `text` is the number of milliseconds."""
         if self.buzzer is None:
             return True, "no buzzer is fitted"
         try:
@@ -112,7 +114,7 @@ class Console(Board):
         except ValueError:
             ms = 0
         if not 0 < ms <= MAX_BUZZ_MS:
-            return False, "ms: expected 1 to " + str(MAX_BUZZ_MS)
+            return False, "ms: expected a number of milliseconds from 1 to " + str(MAX_BUZZ_MS)
         self.buzzing = True
         self.buzz_until_us = now_us + ms * 1000
         self.hardware.output(self.buzzer, True)
@@ -121,10 +123,10 @@ class Console(Board):
     def selftest(self) -> tuple[bool, str]:
         """Check that no key is closed."""
         stuck = [one["name"] for one in self.keys if self.contacts[one["pin"]].active]
-        return not stuck, ("held: " + ",".join(stuck)) if stuck else "no key is held"
+        return not stuck, ("keys held down: " + ",".join(stuck)) if stuck else "no key is held down"
 
     def make_safe(self) -> None:
-        """Switch lamps and buzzer off."""
+        """Switch the lamps and the buzzer off."""
         self.lamps.switch_off()
         if self.buzzer is not None:
             self.hardware.output(self.buzzer, False)

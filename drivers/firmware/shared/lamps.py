@@ -4,8 +4,8 @@
 class Lamps:
     """The lamps of a board.
 
-    A lamp is lit for the values in its `lit_when`, by default `on`. A lamp with `dark_when` is lit for all
-    other values.
+    A lamp is lit for the values in its `lit_when`, by default `on`. A lamp that has `dark_when` is lit for
+    all values except those in `dark_when`.
     """
 
     def __init__(self, hardware, lamps) -> None:  # type: ignore[no-untyped-def]  # a Pico or a test's hardware
@@ -15,7 +15,7 @@ class Lamps:
         self.switch_off()
 
     def show(self, fields: dict[str, str]) -> None:
-        """Set the lamps that follow this table lamp."""
+        """Set the lamps that follow the table's lamp named in a command's fields."""
         for one in self.lamps:
             if one["lamp"] == fields.get("name"):
                 shows = fields.get("shows")

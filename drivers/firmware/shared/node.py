@@ -55,7 +55,7 @@ def percent_encode(value: str) -> str:
 
 
 def parse_number(text: str) -> int:
-    """Return a text's whole number, or -1 if the text is not a number."""
+    """Return the whole number in a text, or -1 if the text is not a number."""
     try:
         return int(text)
     except ValueError:
@@ -120,7 +120,7 @@ class Node:
         self.next_us = self.clock() + ANNOUNCE_US
 
     def end_session(self) -> None:
-        """End the session after the table became silent, and announce the board again."""
+        """End the session because the table has become silent, and announce the board again."""
         self.session = NO_SESSION
         self.nonces = b""
         self.nonce = ""

@@ -29,7 +29,7 @@ PIO0_START = 0xF0F
 """The value that starts all four state machines simultaneously, with synchronized clock dividers."""
 COUNT_WRAP = 1 << 32
 DISCHARGE_US = 200
-"""Six time constants of 100 nF and 330 ohms."""
+"""Time for which the peak detector is discharged: six time constants of 100 nF and 330 ohms."""
 
 
 def is_rp2350() -> bool:
@@ -38,7 +38,7 @@ def is_rp2350() -> bool:
 
 
 def reset_cause() -> str:
-    """Return the cause of the board's start. An RP2040 does not distinguish brown-out and power-on."""
+    """Return the cause of the board's start. An RP2040 does not distinguish a brown-out from a power-on."""
     if machine.reset_cause() == machine.WDT_RESET:
         return "watchdog"
     if is_rp2350():

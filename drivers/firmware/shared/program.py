@@ -4,8 +4,8 @@ from drivers.firmware.shared.node import NO_SESSION, Node, to_hex
 
 VERSION = "1.0"
 SILENT_US = 3000000
-"""Time without a sentence, three of the table's clock queries (984 ms), after which the table counts as
-disconnected and the outputs are put into a safe state.
+"""Time without a sentence after which the table is treated as disconnected and the outputs are put into a
+safe state: about three intervals between the table's clock queries (984 ms each).
 """
 FIRST_PINGS = 8
 """Number of clock queries after which the table accepts readings and the states of switches are sent."""
@@ -28,7 +28,7 @@ class Board:
         return self.READS
 
     def measured_errors(self) -> list[tuple[str, str]]:
-        """Return the hello's fields for the measured errors; empty if they have not been measured."""
+        """Return the hello's fields for the measured errors; empty if no error has been measured."""
         return []
 
     def initial_readings(self, now_us: int) -> list[tuple[str, list[tuple[str, str]], int]]:
@@ -43,7 +43,7 @@ class Board:
         """Execute a command from the table; return whether it succeeded, and a short message."""
         if verb == "selftest":
             return self.selftest()
-        return False, "no " + verb
+        return False, "unknown command " + verb
 
     def selftest(self) -> tuple[bool, str]:
         """Run the automatic self-test; return whether it passed, and a short message."""
@@ -54,7 +54,7 @@ class Board:
 
 
 class Program(Node):
-    """A board's node on its port."""
+    """The protocol node that runs a board on its serial port."""
 
     def __init__(self, hardware, board: Board, settings, firmware: str) -> None:  # type: ignore[no-untyped-def]
         """Set up the node with the name and key in the settings, and put the outputs into a safe state."""

@@ -11,15 +11,15 @@ Lengths are in micrometres and times in microseconds, so speeds in m/s need no c
 from drivers.firmware.shared.program import Board
 
 WEIGHTS = (4, 4, 2, 1)
-"""Weights of the arrivals, the earliest first. A wave's front becomes flatter with distance, which delays its
-edge.
+"""Weights of the arrivals, the earliest first. A wave's front becomes flatter with distance, which delays the
+comparator's edge.
 """
 MISFIT_UM = 60000
-"""Maximum deviation of an arrival, as the distance that the wave travels in that time."""
+"""Maximum deviation of an arrival time, expressed as the distance that the wave travels in that time."""
 MIN_SENSORS = 2
 END_UM = 14000
 """Distance from the first or last sensor within which an impact is reported at the sensor. A die that strikes
-above or below a sensor has a longer path to it, which looks like a position farther along the wall.
+above or below a sensor has a longer path to the sensor, which looks like a position farther along the wall.
 """
 
 
@@ -57,8 +57,8 @@ class Line:
     def place(self, arrivals: list[tuple[int, int]]):  # type: ignore[no-untyped-def]  # Place or None
         """Return the position and time of an impact; None if no position agrees with the arrivals.
 
-        `arrivals` lists (sensor, clock), one per sensor, earliest first. Far from the impact, noise may hide
-        the front of a weak wave. The last arrivals may therefore be delayed, but never early.
+        `arrivals` lists (sensor, clock), one per sensor, earliest first. Far from the impact, noise can hide
+        the front of a weak wave. The last arrivals can therefore be too late, but never too early.
         """
         found = self.fit(arrivals)
         while found is not None and found.misfit_um > MISFIT_UM and len(arrivals) > MIN_SENSORS:
@@ -75,7 +75,7 @@ class Line:
         return found
 
     def fit(self, arrivals: list[tuple[int, int]]):  # type: ignore[no-untyped-def]  # Place or None
-        """Return the best position between the first and last sensors, and its time.
+        """Return the best position between the first and last sensors, and the time of the impact.
 
         Returns None if there are too few arrivals, or only two arrivals that do not agree.
         """
@@ -127,18 +127,18 @@ class Line:
 
 
 RINGS_US = 12000
-"""Time after an impact in which all edges are ringing (the table's `ringing_ms`)."""
+"""Time after an impact during which all edges are treated as ringing (the table's `ringing_ms`)."""
 QUIET_US = 3000
-"""Time without an edge, three periods of the slowest panel, after which ringing is over."""
+"""Time without an edge after which ringing is over: three periods of the slowest panel's vibration."""
 MAX_RINGING_US = 40000
 """Maximum duration of ringing on a suitable panel. Later edges are another impact or a fault."""
 PULSE_US = 200
 PULSE_DETECT_US = 20000
 SPEED_TOLERANCE = 20
-"""Reciprocal of the maximum relative error of the speed. An error of 5 % shifts an impact between sensors 350
-mm apart by 9 mm."""
+"""Reciprocal of the maximum relative error of the speed. An error of 5 % shifts an impact between two sensors
+350 mm apart by up to 9 mm."""
 MAX_ERROR_MM = 25
-"""Maximum error of an impact's position that the table assumes (`impact_position_mm`)."""
+"""Largest position error of an impact for which the table allows (`impact_position_mm`)."""
 
 
 class Wall(Board):
@@ -168,11 +168,11 @@ class Wall(Board):
             self.selftest()
 
     def measured_errors(self) -> list[tuple[str, str]]:
-        """Return the maximum error of positions; empty if it has not been measured."""
+        """Return the largest measured position error; empty if no error has been measured."""
         return [] if self.error_mm < 0 else [("error_mm", str(self.error_mm))]
 
     def poll(self, now_us: int) -> list[tuple[str, list[tuple[str, str]], int]]:
-        """Return an impact after the time window in which all sensors may detect it."""
+        """Return an impact once the time in which all sensors can detect it has passed."""
         for pin, level, at_us in self.hardware.edges():
             if pin in self.sensors:
                 self.edge(self.sensors.index(pin), bool(level), at_us)

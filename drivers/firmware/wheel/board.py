@@ -1,8 +1,9 @@
-"""The wheel board, with ball beams, drop sensor, rotor index and pocket reader, timestamped in interrupts.
+"""The wheel board, which has ball beams, a drop sensor, a rotor index and a pocket reader.
 
 The board's settings are `beams` (pins, in the order of the table's beams_deg), `index` and `index_b` (two
 sensors, the second 5 mm clockwise of the first), `drop`, `pocket`, `loop_out`, `loop_in`, and `lamps` as on a
-console. The order in which the index sensors detect the mark shows the direction.
+console. The order in which the index sensors detect the mark shows the direction. The edges of all sensors
+are timestamped in interrupt handlers.
 """
 
 from drivers.firmware.shared.lamps import Lamps
@@ -11,13 +12,11 @@ from drivers.firmware.shared.program import Board
 FLICKER_US = 5000
 """Time within which another edge belongs to the same pass. A 20 mm ball at 3 m/s cuts a beam for 7 ms."""
 PAIR_US = 60000
-"""Maximum time of the mark between the two index sensors of a turning rotor. At 0.2 rev/s, the mark takes
-15 ms.
-"""
+"""Maximum time that the mark takes from one index sensor to the other. At 0.2 rev/s, the mark takes 15 ms."""
 LOOPS = 32
 """Number of edges in the loopback test."""
 MAX_ERROR_US = 1000
-"""Maximum error of a timestamp that the table accepts."""
+"""Largest timestamp error that the table accepts."""
 
 
 class Wheel(Board):
@@ -100,7 +99,7 @@ class Wheel(Board):
         return [("rotor_index", [("direction", "ccw")], at_us)]
 
     def report_lost_edges(self, now_us: int) -> list[tuple[str, list[tuple[str, str]], int]]:
-        """Report lost edges with device_down and device_up, so that no incorrect count is used."""
+        """Report lost edges by sending device_down, then device_up, so that no incorrect count is used."""
         lost = self.hardware.lost_edges()
         if lost == self.lost:
             return []
@@ -117,7 +116,7 @@ class Wheel(Board):
         return super().command(verb, fields, now_us)
 
     def measured_errors(self) -> list[tuple[str, str]]:
-        """Return the maximum error of timestamps; empty if it has not been measured."""
+        """Return the largest measured timestamp error; empty if no error has been measured."""
         return [] if self.error_us < 0 else [("error_us", str(self.error_us))]
 
     def make_safe(self) -> None:
@@ -125,10 +124,10 @@ class Wheel(Board):
         self.lamps.switch_off()
 
     def selftest(self) -> tuple[bool, str]:
-        """Measure the error of timestamps through a wire from `loop_out` to `loop_in`."""
+        """Measure the timestamp error, using a wire from `loop_out` to `loop_in`."""
         out, back = self.settings.get("loop_out"), self.settings.get("loop_in")
         if out is None or back is None:
-            return False, "timestamps not measured: no loop_out and loop_in in board.json"
+            return False, "timestamps not measured: board.json must name both loop_out and loop_in"
         self.hardware.watch(back)
         self.hardware.output(out, True)
         self.hardware.edges()
