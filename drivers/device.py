@@ -29,7 +29,7 @@ class InputSetup(LineSetup, Protocol):
 
     @property
     def pull(self) -> str:
-        """The input's pull: up, down or none."""
+        """The input's pull resistor: up, down or none."""
         ...
 
 
@@ -38,13 +38,13 @@ class StreamAddress:
     """The address of a port that carries bytes."""
 
     name: str
-    """A serial port's path, `unix:` and a socket's path, or `pipe:` and a named pipe's path."""
+    """A serial port's path, `unix:` followed by a socket's path, or `pipe:` followed by a pipe's path."""
     baud: int
 
 
 @dataclass(frozen=True, slots=True)
 class EdgeLines:
-    """Timed inputs on a chip's lines, which are read as the kernel's edge events."""
+    """Timed inputs on a chip's lines. They are read as the kernel's edge events."""
 
     chip: str
     """The chip's label in the output of `gpiodetect`."""
@@ -55,7 +55,7 @@ class EdgeLines:
 class PanelLines:
     """Contacts, lamps and a buzzer on a chip's lines.
 
-    Contacts are read as the kernel's edge events. Lamps and buzzer are gpiozero outputs.
+    Contacts are read as the kernel's edge events. The lamps and the buzzer are gpiozero outputs.
     """
 
     chip: str
@@ -74,7 +74,7 @@ class Edge(NamedTuple):
     seq: int
     """The edge's number on its line, counted from 1 since the line was opened."""
     t_us: int
-    """The time in table microseconds."""
+    """The time of the edge, in microseconds of the table's clock."""
 
 
 class Level(NamedTuple):
@@ -120,8 +120,8 @@ Output_co = TypeVar("Output_co", covariant=True)
 class Device(Protocol[Data_contra, Output_co]):
     """A device of a table.
 
-    The device's link passes it bytes or GPIO line events, and accepts bytes or line commands. Times are table
-    microseconds. Methods that handle an event return the resulting readings.
+    A link passes bytes or GPIO line events to its device, and accepts bytes or line commands from it. Times
+    are in microseconds of the table's clock. Methods that handle an event return the resulting readings.
     """
 
     name: str
@@ -200,17 +200,18 @@ class DeviceType:
     address: Callable[[Any], Address]
     """Returns the address of the device's port."""
     reported_devices: Callable[[str, Any], Iterable[ReportedDevice]]
-    """Returns the devices whose readings a device with this name sends, and the kinds of these readings."""
+    """Returns, for a device's name and settings, the devices whose readings it sends, and the kinds of these
+    readings."""
     claims: Callable[[Any], Iterable[ResourceClaim]] = _no_claims
     """Returns the resources, apart from the port, that the device must not share with another device."""
     causes: Causes = field(default_factory=lambda: DEVICE_FAULTS)
     """The codes of the type's `device_down` and `device_fault` readings, with causes and remedies."""
     calibrated_camera: bool = False
-    """Whether devices of this type are cameras that report pixels. Their settings are `CalibratedSettings`,
-    which map pixels to the table; `tablectl calibrate camera` measures that mapping.
+    """Whether devices of this type are cameras that report positions in pixels. The settings of such a type
+    are `CalibratedSettings`, which map pixels to the table. `tablectl calibrate camera` measures the mapping.
     """
     mounted: Callable[[str, Any, Neighbours], Any] = _as_written
-    """Returns a device's settings, completed with the settings of the devices whose readings it sends."""
+    """Returns a device's settings with additions from the table's file, such as the walls of its sensors."""
 
 
 def wall_of(fields: Mapping[str, object]) -> Wall | None:

@@ -21,12 +21,12 @@ REOPEN_US = 10_000_000
 """Minimum time between two attempts to reopen the port of a silent device. Some adapters recover only when
 reopened. Some boards restart when reopened, and then send nothing for seconds."""
 LINK = "link"
-"""The key of the fault of a port that is not open, in place of the fault's code."""
+"""The key under which the fault of a closed port is stored, in place of the fault's code."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """A fault's likely cause, its remedy, and its end."""
+    """A fault's likely cause, its remedy and the condition that clears it."""
 
     likely: str
     do: str
@@ -102,7 +102,7 @@ DEVICE_FAULTS: dict[str, Cause] = {
         "when the expected node sends its hello",
     ),
     "wrong_version": Cause(
-        "the firmware uses an unsupported version of the link",
+        "the firmware uses an unsupported version of the link, or its hello is invalid",
         "install the firmware of this controller's release",
         "when the node sends a hello with the supported version",
     ),
@@ -208,7 +208,7 @@ def reason_for(code: str, seen: str, causes: Causes = DEVICE_FAULTS) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """A fault that began at `since_us`. `down` tells whether readings are or may be missing."""
+    """A fault that began at `since_us`. If `down` is true, readings are or might be missing."""
 
     code: str
     seen: str
@@ -225,7 +225,7 @@ class Recovered:
 
 
 Change = Fault | Recovered
-"""A change of a device's health."""
+"""A change in a device's health."""
 
 
 @dataclass(slots=True)
@@ -236,7 +236,7 @@ class _ActiveFault:
 
 
 class Health:
-    """The active faults, by code and, if a device has several inputs, by input."""
+    """A device's active faults, by code and, if the device has several inputs, by input."""
 
     def __init__(self) -> None:
         self._active: dict[tuple[str, str], _ActiveFault] = {}
@@ -277,7 +277,7 @@ class Health:
             now_us: The present time.
             code: The fault's code.
             seen: The fault's description.
-            down: Whether readings are or may be missing.
+            down: Whether readings are or might be missing.
             source: The input concerned, if the device has several inputs.
             since_us: The beginning of the fault; by default, the present time.
             clears_us: The time at which the fault ends automatically; None if it does not.
@@ -401,7 +401,7 @@ def build_readings(
     causes: Causes = DEVICE_FAULTS,
     stamp: Callable[[int], int] = int,
 ) -> list[AnyReading]:
-    """Return changes of a link's health as readings of the link's devices.
+    """Return changes in a link's health as readings from the link's devices.
 
     `stamp` converts a time to a reading's timestamp, for devices whose timestamps must be unique.
     """

@@ -1,4 +1,4 @@
-"""Converts fields to readings of the table and back, with validation."""
+"""Builds and validates readings from the fields that a device sends, and converts readings back to text."""
 
 from collections.abc import Mapping
 from typing import get_args, get_origin
@@ -9,7 +9,7 @@ from controller.model.conversion import converter_of
 from controller.model.readings import AnyReading, Reading, kind_of
 
 COMMON = frozenset({"t", "dev", "arrived", "kind"})
-"""The fields of a reading that the table sets."""
+"""The fields that `build_reading` takes as separate arguments. A device must not send them as fields."""
 
 
 class ReadingError(ValueError):
@@ -43,7 +43,7 @@ def build_reading(
 
     Args:
         kind: The reading's kind.
-        fields: The reading's fields, without those that the table sets.
+        fields: The reading's other fields, without those in COMMON.
         dev: The device that sent the reading.
         t_us: The reading's time.
         arrived_us: The reading's time of arrival.
@@ -62,7 +62,7 @@ def build_reading(
         for name, value in fields.items()
     }
     if kind == "input" and type(what := values.get("what")) is int:
-        # A ruling refers to its attempt by number, which may be an integer here.
+        # The number of the attempt to be ruled on is text in a reading, but a device may send an integer.
         values["what"] = str(what)
     values |= {"kind": kind, "dev": dev, "t": t_us, "arrived": arrived_us}
     try:
@@ -73,7 +73,7 @@ def build_reading(
 
 
 def to_texts(reading: Reading) -> tuple[str, dict[str, str]]:
-    """Return a reading's kind, and its fields as text, without those that the table sets."""
+    """Return a reading's kind and, as text, its fields without those in COMMON."""
     values = msgspec.to_builtins(reading)
     return kind_of(reading), {
         name: _text(value) for name, value in values.items() if name not in COMMON and value is not None

@@ -26,8 +26,8 @@ class ChannelSettings:
     dev: str
     """The table's device whose readings the sensor sends."""
     fields: Mapping[str, str] = field(default_factory=dict)
-    """Fields added to each reading, such as `wall: left`. The firmware does not know the sensor's position.
-    """
+    """Fields added to each reading, such as `wall: left`, because the firmware does not know the sensor's
+    position."""
     least_peak: float = 0.0
     """Minimum peak of a wall impact. A weaker impact is background noise and is ignored."""
 
@@ -46,7 +46,7 @@ class NodeSettings:
     """A file that contains the node's key, instead of `key`. The path is relative to the table's file. The
     file must be readable only by the service's user."""
     channels: Mapping[int, ChannelSettings] = field(default_factory=dict)
-    """The sensors by channel number. Without channels, every reading belongs to this device."""
+    """The sensors by channel number. If there are none, every reading belongs to this device."""
     reads: tuple[str, ...] = ()
     """The kinds of reading that the node must be able to send. A node that lacks a kind is down."""
     firmware: tuple[str, ...] = ()

@@ -8,21 +8,20 @@ from drivers.node.sentences import CLOCK_US, PING_RETRY_US, CommandResult, Sente
 from drivers.node.wire import Wire
 
 MEMORY_US = 30e6
-"""Age at which an answer has 1/e of a new answer's weight. It is short enough to follow a board's warm-up."""
+"""Age at which an answer's weight has decayed to 1/e. It is short enough to follow a board's warm-up."""
 MAX_DRIFT = 500e-6
-"""Maximum drift allowed by NODE-LINK.md. A crystal stays below it; a ceramic resonator (0.5 %) may exceed it.
-"""
+"""Maximum drift that NODE-LINK.md allows. A crystal meets it; a ceramic resonator (0.5 %) might not."""
 USUAL_DRIFT = 50e-6
 """Standard deviation of the drift, assumed before measurements are available."""
 MIN_ERROR_US = 30.0
-"""Assumed error of the quickest answer."""
+"""Constant part of an answer's assumed error. The rest depends on the answer's round trip."""
 BEST_ROUND_TRIP_DECAY = 20e-6
 """Rate at which the stored quickest round trip increases: 20 us per second. A single exceptionally fast round
 trip therefore loses its influence."""
 CONTRADICTION_MARGIN_US = 1000.0
 """Maximum deviation of an answer from the fitted line, in addition to half the answer's round trip."""
 MAX_CONTRADICTIONS = 3
-"""Number of consecutive contradicting answers after which the node's clock counts as reset."""
+"""Number of consecutive contradicting answers after which the node's clock is assumed to have been reset."""
 MIN_ANSWERS = 5
 DRIFT_EVIDENCE_RATIO = 10.0
 """Factor by which measurements must outweigh USUAL_DRIFT before an excessive drift is an error."""
@@ -77,7 +76,7 @@ class NodeClock:
 
     @property
     def error_us(self) -> float:
-        """Error of `to_table`: half the quickest round trip plus the fitted line's standard error."""
+        """Error of `to_table`, estimated as half the quickest round trip plus the line's standard error."""
         return self.best_us / 2 + sqrt(1 / self._weight) if self._weight else float("inf")
 
     def learn(self, answer: ClockAnswer) -> None:
@@ -238,7 +237,7 @@ class ClockQueries:
         self._padding = 0
         self._answer_bytes: int | None = None
         self.unanswered_us: int | None = None
-        """Time of the first query since the last answer; None if there is none."""
+        """Time of the first query since the last answer; None if no query has been sent since."""
 
     def forget(self) -> None:
         """Discard all queries sent so far."""
@@ -246,7 +245,7 @@ class ClockQueries:
         self.unanswered_us = None
 
     def ignored(self, received_us: int) -> bool:
-        """Return whether a sending node has not answered a query.
+        """Return whether the node has left a query unanswered although it has sent sentences since.
 
         `received_us` is the time of the latest sentence from the node.
         """
@@ -281,6 +280,9 @@ class ClockQueries:
 
 
 def number_in(fields: Mapping[str, str], name: str, missing: str = "") -> int | None:
-    """Return a field's value if it is a whole number of at most ten digits; otherwise None."""
+    """Return a field's value if it is a whole number of at most ten digits; otherwise None.
+
+    `missing` is the value of an absent field.
+    """
     text = fields.get(name, missing)
     return int(text) if text.isascii() and text.isdigit() and len(text) <= 10 else None

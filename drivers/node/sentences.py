@@ -21,19 +21,19 @@ PING_EVERY_US = 984_000
 """Interval of pings. It is not a whole second, so pings do not synchronize with other periodic events."""
 PING_RETRY_US = 100_000
 NOT_RECEIVING_US = 1_900_000
-"""Time without an answer, one ping interval and nine retries, after which a sending node counts as not
-receiving."""
+"""Time without an answer after which a node that is still sending is reported as not receiving. It is one
+ping interval and nine retries."""
 FIRST_PING_US = 20_000
 FIRST_PINGS = 8
 MAX_AGE_US = 2_000_000
 MAX_AHEAD_US = 2_000
 SLOW_US = 12_000.0
-"""Maximum round trip of a ping. It takes 10 ms at 115,200 baud, and longer through an adapter that buffers
-bytes."""
+"""Round trip of a ping above which a link is reported as slow. A round trip takes 10 ms at 115,200 baud, and
+longer through an adapter that buffers bytes."""
 RESEND_RETRY_US = 15_000
 GIVE_UP_US = 60_000
-"""Time after which a missing sentence counts as lost. It is half the watermark's default delay, so a reading
-repeated within this time is accepted."""
+"""Time after which a missing sentence is treated as lost. It is half the watermark's default delay, so a
+reading repeated within this time is accepted."""
 
 ANNOUNCE_US = 1_000_000
 BEAT_US = 500_000
@@ -84,7 +84,7 @@ class Sentence(NamedTuple):
 
 
 class ReceivedSentence(NamedTuple):
-    """A received sentence, the body that its seal covers, and the seal; the seal may be empty."""
+    """A received sentence, the body that its seal covers, and the seal, which can be empty."""
 
     sentence: Sentence
     body: bytes
@@ -218,7 +218,7 @@ class Hello:
     node: str
     firmware: str
     boot: str
-    """A text that differs at each start of the node."""
+    """A text that is different each time the node starts."""
     reads: Mapping[int, tuple[str, ...]]
     """The kinds of reading that each channel can send. Channel 0 is the node itself."""
     does: tuple[str, ...]
@@ -228,10 +228,9 @@ class Hello:
     reset: str = ""
     """The cause of the node's start, such as power or watchdog; empty if not reported."""
     error_mm: float | None = None
-    """Maximum error of the node's positions; None if not measured."""
+    """Largest measured error of the node's positions; None if not measured."""
     error_us: float | None = None
-    """Maximum error of the node's timestamps, without the error of the clock estimate; None if not measured.
-    """
+    """Largest measured timestamp error, without the error of the clock estimate; None if not measured."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,7 +253,7 @@ class CommandResult:
 
 
 Message = Hello | NodeReading | CommandResult | Change
-"""A report of the table's end: the node's hello, a reading, a command's result or a change of health."""
+"""A report from the table's end: the node's hello, a reading, a command's result or a change in health."""
 
 
 VERSION = 1

@@ -71,7 +71,7 @@ class TableEnd:
         self._new_nonce = nonce
         self._sealed = key is not None
         self._key_change = ""
-        """A description of a change of the key since the latest tick; empty without a change."""
+        """A description of the key's change since the latest tick; empty if the key was not changed."""
         self._key_fault = ""
         self._nonce = ""
         self._wire = Wire(Speaker.TABLE, node, key)
@@ -137,7 +137,7 @@ class TableEnd:
     def rekey(self, key: bytes, flaw: str = "") -> None:
         """Change the key immediately; the next `tick` greets the node again.
 
-        If the key's file is unusable, `flaw` is the reason and `key` is a random key that no node has.
+        If the key file is unusable, `flaw` is the reason and `key` is a random key that no node has.
         """
         self._sealed = True
         self._key_fault = flaw
@@ -258,7 +258,7 @@ class TableEnd:
         return messages
 
     def _not_receiving_at_us(self) -> int | None:
-        """Return when a node that ignores queries counts as not receiving; None if it answers."""
+        """Return when a node that ignores queries is reported as `deaf`; None if it answers."""
         if self.phase is not Phase.UP or not self._queries.ignored(self._received_us):
             return None
         return self._answered_us + NOT_RECEIVING_US

@@ -41,11 +41,11 @@ class Counters:
     bad_form: int = 0
     """Lines with a valid CRC that do not have the form of a sentence."""
     echoes: int = 0
-    """Sentences of this end that were echoed back."""
+    """Sentences from this end that were echoed back."""
     strangers: int = 0
     """Sentences from another node."""
     stale: int = 0
-    """Sentences of another session, or received before a session began."""
+    """Sentences from another session, or received before a session began."""
     forged: int = 0
     """Sentences with a missing or invalid seal."""
     gaps: int = 0
@@ -74,17 +74,17 @@ class Counters:
 
 
 MAX_MISSING = 64
-"""Maximum number of missing sentences tracked. The oldest sentences of a longer gap are lost immediately."""
+"""Maximum number of missing sentences tracked. If more are missing, the oldest are given up at once."""
 
 RESTART_GAP = 256
-"""Maximum distance of a repeated sequence number from the latest. A lower number shows that the other end has
-restarted its numbering."""
+"""Maximum distance of a repeated sentence's number below the latest number. A lower number shows that the
+other end has restarted its numbering."""
 
 Placement = Literal["next", "recovered", "repeated", "reordered", "restarted"]
 
 
 class Loss(NamedTuple):
-    """The number of lost sentences, and the earliest time at which one may have been sent."""
+    """The number of lost sentences, and the earliest time at which one of them might have been sent."""
 
     sentences: int
     since_us: int
@@ -121,7 +121,7 @@ class ReorderBuffer:
         return place
 
     def next_deadline(self) -> int | None:
-        """Return when to request missing sentences or count them as lost; None if none are missing."""
+        """Return when to request missing sentences or give them up; None if none are missing."""
         if not self._missing:
             return None
         return min(
@@ -136,7 +136,10 @@ class ReorderBuffer:
         return min(self._missing), max(self._missing)
 
     def losses(self, now_us: int, *, give_up_all: bool = False) -> Loss | None:
-        """Return the loss of overdue sentences, or of all missing sentences if `give_up_all`, or None."""
+        """Give up overdue sentences and return their loss; None if nothing is lost.
+
+        If `give_up_all` is true, all missing sentences are given up.
+        """
         overdue = [n for n, m in self._missing.items() if give_up_all or now_us >= m.noticed_us + GIVE_UP_US]
         lost = [Loss(1, self._missing.pop(number).since_us) for number in overdue]
         self._given_up.extend(overdue)
@@ -254,7 +257,7 @@ class Wire:
         return output
 
     def lines(self, data: bytes) -> list[bytes]:
-        """Return the complete lines in these and earlier bytes."""
+        """Add received bytes and return the completed lines."""
         self.counters.bytes += len(data)
         lines = []
         for line in self._lines.feed(data):
@@ -263,7 +266,10 @@ class Wire:
         return lines
 
     def read(self, line: bytes) -> ReceivedSentence | None:
-        """Return the other end's sentence at the end of a line; otherwise count the line and return None."""
+        """Return the sentence at the end of a line.
+
+        If the other end did not send a valid sentence there, count the line and return None.
+        """
         counters = self.counters
         start = max(line.rfind(Speaker.NODE.encode()), line.rfind(Speaker.TABLE.encode()))
         if start < 0:
