@@ -18,8 +18,8 @@ _MAX_READINGS = 12
 _MIN_READINGS = 3
 _CLEAR_RATIO = 2.0
 _MAX_BOUNCE = 0.5
-"""Maximum fraction of its speed that a die keeps in a bounce off a wall. The positions of the walls are
-unknown."""
+"""Maximum fraction of its speed that a die keeps in a bounce off a wall. The tracker does not know where the
+walls are, so it allows for a bounce anywhere."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +166,7 @@ class DiceTracker:
     def _match_by_direction(
         self, t: int, straight: dict[Die, Candidate], crossed: dict[Die, Candidate]
     ) -> dict[Die, Candidate] | None:
-        """Match dice of unknown speed with the smallest change of the vector between them.
+        """Match dice of unknown speed so that the vector between them changes least.
 
         A mistake is harmless, because only one point of the track has been reported.
         """
@@ -190,7 +190,7 @@ class DiceTracker:
         return {**matched, other: second if matched[die] is first else first}
 
     def _match_single(self, t: int, candidate: Candidate) -> dict[Die, Candidate] | None:
-        """Match a single candidate to one of two dice. Dice that touch may briefly look like one die."""
+        """Match a single candidate to one of two dice. Dice that touch might briefly look like one die."""
         matched = self._match_clearly(t, {1: candidate}, {2: candidate})
         return {} if matched is None else matched
 

@@ -5,9 +5,9 @@ leave the table. A table that needs these readings must have other sensors.
 
 The decoder accepts the camera's two-dimensional Normal (`N2 id x y w h`) and Detail (`D2 id x1 y1 ... x4 y4
 extra`) messages, with or without a preceding stamp, and the marks of each frame's start and end. Coordinates
-are 0 in the middle of the image; x ranges from -1000 (left) to 1000, and y increases downwards. Because of
-deviations of the firmware from its documentation, the decoder tolerates a corner that is sent twice, a count
-before the corners, and blanks at the end of a line.
+are 0 in the middle of the image; x ranges from -1000 (left) to 1000, and y increases downwards. Because the
+firmware deviates from its documentation, the decoder tolerates a corner that is sent twice, a count before
+the corners, and blanks at the end of a line.
 """
 
 import math
@@ -34,7 +34,7 @@ from drivers.health import Change, Fault, Health, PortReopening, build_readings
 BAUD = 115_200
 MAX_LINE = 1024
 MAX_COORDINATE = 10_000.0
-"""Maximum coordinate, far outside any image. A larger coordinate is damaged."""
+"""Maximum coordinate, far outside any image. A line with a larger coordinate is damaged."""
 
 Point = tuple[float, float]
 
@@ -84,7 +84,7 @@ class Decoder:
         self._lines = LineSplitter(MAX_LINE, _LINE_ENDS)
 
     def join(self) -> None:
-        """Discard the text before the next line end, which may be the end of a line."""
+        """Discard the text before the next line end, because it might be the end of a truncated line."""
         self._lines.join()
 
     def feed(self, data: bytes) -> list[Message]:
@@ -128,7 +128,7 @@ def _normal(name: str, fields: Sequence[str], stamp: str | None) -> Detection | 
 
 
 def _detail(name: str, fields: Sequence[str], stamp: str | None) -> Detection | None:
-    """Parse four corners, which the count 4 may precede and other categories may follow."""
+    """Parse four corners. The count 4 can precede them, and other categories can follow them."""
     numbers = _numbers(fields)
     if len(numbers) == 9 and numbers[0] == 4:
         numbers = numbers[1:]
@@ -139,7 +139,7 @@ def _detail(name: str, fields: Sequence[str], stamp: str | None) -> Detection | 
 
 
 def _centre(corners: list[Point]) -> Point:
-    """Return the centre of four corners. The firmware may have sent one corner twice instead of another."""
+    """Return the centre of four corners. The firmware sometimes sends one corner twice instead of another."""
     if len(set(corners)) == len(corners):
         return sum(x for x, _ in corners) / 4, sum(y for _, y in corners) / 4
     xs, ys = [x for x, _ in corners], [y for _, y in corners]
@@ -187,10 +187,10 @@ class JevoisSettings:
     frame_ms: float = 33.3
     """The camera's frame period."""
     latency_ms: float = 0.0
-    """Delay from the exposure to the arrival of the frame's first line."""
+    """Delay between the exposure and the arrival of the frame's first line."""
     still_mm: float = 4.0
     still_ms: float = 250.0
-    """A die that stays within `still_mm` for `still_ms` is at rest."""
+    """A die that moves by at most `still_mm` for `still_ms` is at rest."""
     lost_ms: float = 150.0
     silent_s: float = 2.0
     """Time without a complete frame after which the camera is down."""
@@ -358,7 +358,7 @@ class JevoisCamera:
         ]
 
     def _frame_time(self, arrived_us: int) -> int:
-        """Return the time of a frame's exposure, also if a busy host reads several frames at once."""
+        """Return the time of a frame's exposure, even if a busy host reads several frames at once."""
         seen_us = max(0, arrived_us - round(self._settings.latency_ms * 1000))
         spread_us = min(self._last_seen_us + round(self._settings.frame_ms * 900), seen_us + MAX_AHEAD_US)
         self._last_seen_us = max(seen_us, spread_us)

@@ -1,8 +1,8 @@
-"""A camera program, or any other program, that sends readings as JSON lines.
+"""The device for a script, such as a camera program, that sends readings as JSON lines.
 
 The readings are checked as strictly as those of other devices. The lines have no checksum, sequence number or
 handshake, so the loss of a line is not detected. docs/devices/json-camera.md describes the reliability of
-such a program and the tracking of its clock.
+such a script and the tracking of its clock.
 """
 
 from collections import deque
@@ -82,7 +82,7 @@ WINDOW_US = 10_000_000
 SLICE_US = 1_000_000
 MAX_DEVIATION_US = 2_000_000
 RESET_AFTER = 3
-"""Number of consecutive impossible times after which the script's clock counts as reset."""
+"""Number of consecutive impossible times after which the script's clock is assumed to have been reset."""
 
 
 class BadClockError(ValueError):
@@ -90,7 +90,7 @@ class BadClockError(ValueError):
 
 
 class ScriptClock:
-    """Estimates the offset between the clocks of script and table from the smallest recent delay."""
+    """Estimates the offset between the script's clock and the table's from the smallest recent delay."""
 
     def __init__(self) -> None:
         self._min_delays: deque[tuple[int, int]] = deque()
@@ -100,7 +100,8 @@ class ScriptClock:
         """Convert the script's `t_us`, from a line that arrived at `arrived_us`, to table time.
 
         Raises:
-            BadClockError: If `t_us` deviates from previous lines by more than `MAX_DEVIATION_US`.
+            BadClockError: If `t_us` deviates by more than `MAX_DEVIATION_US` from the time that earlier lines
+                imply.
         """
         delay = arrived_us - t_us
         self._check(delay)
@@ -134,8 +135,8 @@ class ScriptClock:
 ALIVE = "alive"
 """The kind of a line that only shows that the script is running."""
 CLOSING_KINDS = frozenset({"die_released", "card"})
-"""The kinds of reading that close the betting. A timestamp that is too late would allow bets on a visible
-event."""
+"""The kinds of reading that close the betting. If such a reading's timestamp were too late, players could bet
+on an event that they have already seen."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,20 +144,20 @@ class JsonCameraSettings:
     """A script that sends JSON lines."""
 
     port: str
-    """`unix:` and a socket's path, `pipe:` and a named pipe's path, or a serial port."""
+    """`unix:` followed by a socket's path, `pipe:` followed by a pipe's path, or a serial port's path."""
     baud: int = 115_200
     clock: Literal["arrival", "own"] = "arrival"
     """The source of timestamps. `arrival` means the time of arrival. `own` means the field `t`, in
-    microseconds of the script's steady clock.
+    microseconds on the script's monotonic clock.
     """
     silent_s: float = 1.5
-    """Duration of silence that is a fault. The script sends {"kind": "alive"} when it has nothing else to
-    send.
+    """Length of silence that is reported as a fault. The script sends {"kind": "alive"} when it has nothing
+    else to send.
     """
     alive_ms: int | None = None
     """With `clock: arrival`, the maximum interval between the script's lines. A release or a card that
-    arrives after a silence of more than twice this interval is timestamped with the last line before the
-    silence, because it may be as old as that line.
+    arrives after a silence of more than twice this interval has the timestamp of the last line before the
+    silence, because the event might have occurred just after that line.
     """
     max_per_s: int = 1000
     """Maximum number of lines read per second. The excess is discarded and reported as a fault."""
@@ -197,7 +198,7 @@ class JsonCamera:
         self._reopening = PortReopening()
         self._babble = 0
         self._delay_window: tuple[int, int] = (0, 0)
-        """The time of the last line before a silence, and the time until which delayed lines may arrive."""
+        """The time of the last line before a silence, and the time until which delayed lines might arrive."""
 
     def start(self, now_us: int) -> list[AnyReading]:
         """Start the device, which is down until a line is received."""
@@ -304,17 +305,17 @@ class JsonCamera:
         t = fields.pop("t", None)
         if self._settings.clock == "arrival":
             if t is not None:
-                raise ReadingError("found `t`, expected none with `clock: arrival`")
+                raise ReadingError("found `t`, expected no `t` with `clock: arrival`")
             return self._latest_time(kind, now_us)
         if not isinstance(t, int) or isinstance(t, bool):
-            raise ReadingError(f"found `t` {t!r}, expected whole microseconds of the script's clock")
+            raise ReadingError(f"found `t` {t!r}, expected a whole number of microseconds")
         return self._clock.to_table(t, now_us)
 
     def _latest_time(self, kind: object, now_us: int) -> int:
         """Return the time for a line without `t`.
 
-        The time is that of the line's arrival. After a long silence, delayed lines may arrive together, so
-        the time of a reading that closes the betting is then the start of the silence.
+        It is normally the line's time of arrival. After a long silence, delayed lines might arrive together.
+        A reading that closes the betting is then timestamped with the start of the silence.
         """
         alive_ms, received_us = self._settings.alive_ms, self._received_us
         if alive_ms is None:

@@ -17,11 +17,11 @@ from drivers.gpio.settings import BeamsSettings, TimedInput
 from drivers.readings import build_reading
 
 MARGIN_US = 200
-"""Minimum time between edges of two lines at which the order of the edges is certain."""
+"""Minimum time between edges on two lines for which the order of the edges is certain."""
 MAX_PULSE_US = 200_000
 """Maximum length of a pulse. A longer pulse is caused by a hand, or by a rotor that is parked or starting.
-The middle of a pulse of maximum length is 100 ms old at its end. By default, a table waits 120 ms for delayed
-readings."""
+When the longest pulse ends, its middle is 100 ms old. By default, a table waits 120 ms for delayed readings.
+"""
 _MAX_PHASES = 32
 
 
@@ -50,7 +50,7 @@ class BeamsDevice(GpioDevice):
         self._last_us: dict[str, int | None] = dict.fromkeys(inputs)
 
     def on_change(self, now_us: int, name: str, change: LevelChange) -> list[AnyReading]:
-        """Handle a change of the input with this name."""
+        """Handle a change in the level of the input with this name."""
         timed = self._timed[name]
         if name == self._phase:
             if not self.lines[name].babbling:
@@ -102,7 +102,7 @@ class BeamsDevice(GpioDevice):
         return [self._reading(now_us, timed, change.t_us)]
 
     def _evaluate_passes(self, now_us: int) -> list[AnyReading]:
-        """Report each pass of the mark once the phase sensor's state before and after it is certain."""
+        """Report each pass of the mark once the phase sensor's state before and after the pass is certain."""
         readings: list[AnyReading] = []
         passes, self._passes = self._passes, []
         for name, began_us, ended_us in passes:

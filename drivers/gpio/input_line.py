@@ -10,11 +10,12 @@ from dataclasses import dataclass
 READ_AGAIN_US = 10_000
 """Minimum time between two reads that confirm a level without an edge."""
 HIDDEN_PULSE_US = 5_000
-"""Minimum time between two successive edges in one direction that counts as a missed edge. At a shorter
-interval, the contact may be bouncing."""
+"""Minimum time between two successive edges in one direction for which a missed edge is reported. At a
+shorter interval, the contact might only be bouncing."""
 REQUEST_AGAIN_US = 50_000
 QUIET_US = 1_000_000
-"""Period over which edges are counted, and duration of silence after which a babbling line is used again."""
+"""Period over which edges are counted. A babbling line is used again if it does not exceed the limit for this
+time."""
 _SEQ = 2**32
 _ALWAYS_US = 2**63
 
@@ -30,7 +31,7 @@ class LevelChange:
 
 @dataclass(frozen=True, slots=True)
 class EdgesLost:
-    """The loss of edges at some time after `since_us`."""
+    """The loss of edges at some time after `since_us`. `edges` is 0 if their number is unknown."""
 
     edges: int
     since_us: int
@@ -46,7 +47,7 @@ class EdgeMissed:
 
 @dataclass(frozen=True, slots=True)
 class HiddenPulse:
-    """A possible unseen pulse that is too short for a fault, but too long to be ignored."""
+    """A pulse that was possibly missed. It is too short to be reported as a fault, but too long to ignore."""
 
     t_us: int
 
@@ -156,7 +157,7 @@ class InputLine:
         if self.babbling and now_us - self._babble_us >= QUIET_US:
             self.babbling = False
             self._recent.clear()
-            self._forget()  # the line may have changed while it was ignored
+            self._forget()  # the line might have changed while it was ignored
             return [BabblingEnded(now_us)]
         return []
 
@@ -184,7 +185,7 @@ class InputLine:
 
     @property
     def quiet_us(self) -> int | None:
-        """Earliest time at which a babbling line may become quiet; None if the line is not babbling."""
+        """Earliest time at which a babbling line can become quiet; None if the line is not babbling."""
         return self._babble_us + QUIET_US if self.babbling else None
 
     def _same_direction(self, t_us: int, active: bool) -> list[LineChange]:

@@ -148,7 +148,7 @@ class GpioDevice(ABC):
 
     @abstractmethod
     def on_change(self, now_us: int, name: str, change: LevelChange) -> list[AnyReading]:
-        """Handle a change of the input with this name."""
+        """Handle a change in the level of the input with this name."""
 
     def on_gap(self, name: str) -> None:  # noqa: B027 - a panel's switches have no pulse in progress
         """Handle a gap in the input's history, such as a lost edge."""
@@ -296,7 +296,7 @@ class GpioDevice(ABC):
         return any(LINK in health for health in self._health.values())
 
     def _report_down(self, now_us: int, code: str, seen: str) -> list[AnyReading]:
-        """Report all devices down. This replaces all other faults."""
+        """Report that all devices are down, and discard their other faults."""
         readings: list[AnyReading] = []
         for dev, health in self._health.items():
             health.forget()
@@ -304,7 +304,7 @@ class GpioDevice(ABC):
         return readings
 
     def _report_up(self, now_us: int, seen: str) -> list[AnyReading]:
-        """Report all devices up, and all faults that are still active."""
+        """Report that all devices are up, and report again the faults that are still active."""
         return [
             reading
             for dev, health in self._health.items()

@@ -39,7 +39,7 @@ class PanelDevice(GpioDevice):
     def on_change(self, now_us: int, name: str, change: LevelChange) -> list[AnyReading]:
         """Handle a change of a button or switch.
 
-        A button press counts only with an edge. A switch's position counts even without an edge.
+        A button press is reported only if its edge was received. A switch's position is always reported.
         """
         read = self._reads[name]
         if read.kind == "switch":

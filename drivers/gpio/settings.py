@@ -38,21 +38,22 @@ MIN_STUCK_US = 5_000_000
 
 @dataclass(frozen=True, slots=True)
 class TimedLimits:
-    """Default settings of a kind of input, and the limits at which it misses no pulse."""
+    """Default settings of a kind of input, and the limits within which no pulse is missed."""
 
     hold_off_us: int
     max_hold_off_us: int
     max_debounce_us: int
     stuck_us: int
     middle: bool
-    """Whether a reading's time is the middle of its pulse, at which the ball or mark is centred. Otherwise it
-    is the start."""
+    """Whether a reading's time is the middle of its pulse, at which the ball or mark is centred. Otherwise,
+    the time is the pulse's start."""
 
 
 _S = 1_000_000
 TIMED: Mapping[str, TimedLimits] = {
-    # At 4 rev/s, faster than any launch (2.5), the ball returns after 250 ms and cuts a beam for at least
-    # 1.2 ms (a chord of 12 mm at 9.8 m/s). At the drop, the ball passes in 20 ms and may cut the beam twice.
+    # At 4 rev/s, which is faster than any launch (2.5 rev/s), the ball returns after 250 ms and cuts a beam
+    # for at least 1.2 ms (a 12 mm chord at 9.8 m/s). At the drop, the ball passes in 20 ms and might cut the
+    # beam twice.
     "ball_beam": TimedLimits(50_000, 150_000, 1_000, 5 * _S, middle=True),
     "ball_drop": TimedLimits(500_000, 2 * _S, 5_000, 5 * _S, middle=False),
     "ball_out": TimedLimits(500_000, 2 * _S, 5_000, 30 * _S, middle=False),
@@ -63,7 +64,7 @@ TIMED: Mapping[str, TimedLimits] = {
     "pocket_ball": TimedLimits(20_000, 40_000, 2_000, 0, middle=True),
     # A 39 mm chip that falls through a beam at 3 m/s cuts the beam for 13 ms, or less near the chip's edge.
     "foreign_object": TimedLimits(500_000, 2 * _S, 5_000, 0, middle=False),
-    # Two dice may hit the wall 10 ms apart. The judge handles ringing that exceeds the hold-off time.
+    # Two dice can hit the wall 10 ms apart. The judge handles ringing that exceeds the hold-off time.
     "wall_impact": TimedLimits(4_000, 8_000, 500, 2 * _S, middle=False),
 }
 """The limits of each kind of input."""
@@ -87,10 +88,11 @@ class TimedInput:
     """Minimum time between the starts of two pulses. A pulse that starts earlier is ignored. The default
     depends on the kind."""
     stuck_us: int | None = None
-    """Maximum time for which the input may be active; a longer time is a fault. 0 means no limit. The default
-    depends on the kind."""
+    """Time for which the input must be active to be reported as stuck. 0 means that it is never reported. The
+    default depends on the kind."""
     max_edges_per_s: int = 200
-    """Maximum number of edges per second; an input with more edges is babbling. A ball causes at most 10."""
+    """Maximum number of edges per second; an input with more edges is reported as babbling. A ball causes at
+    most 10 edges per second."""
 
     @property
     def limits(self) -> TimedLimits:
@@ -130,8 +132,8 @@ class PanelInput:
     open_when: Literal["active", "inactive"] | None = None
     """For a switch, the state that means open. Wire the switch so that a cut wire means open."""
     stuck_us: int = 30_000_000
-    """Maximum time for which a button may be pressed; a longer time is a fault. 0 means no limit. Switches
-    are not checked."""
+    """Time for which a button must be pressed to be reported as stuck. 0 means that it is never reported.
+    Switches are not checked."""
     max_edges_per_s: int = 200
 
 
@@ -147,8 +149,8 @@ class PanelOutput:
     """The lamp values that switch the output on. `on_*` matches all values that begin with `on_`. The default
     is `on`."""
     dark_when: tuple[str, ...] = ()
-    """The lamp values that switch the output off. They take precedence over `lit_when`. Without `lit_when`,
-    all other values switch the output on."""
+    """The lamp values that switch the output off. They take precedence over `lit_when`. If `lit_when` is
+    empty, all other values switch the output on."""
     for_ms: int = 0
     """Time after which the output is switched off; 0 means no limit."""
 
@@ -157,8 +159,8 @@ class PanelOutput:
 class PanelSettings:
     """A `gpio-panel` device: buttons, switches, lamps and buzzer.
 
-    `factory` names the library through which the lines are requested, gpiod. A table's file from release 0.2
-    may name lgpio, but gpiod is also used in that case.
+    `factory` names the library that requests the lines, gpiod. A table's file from release 0.2 might name
+    lgpio; in that case, gpiod is used too.
     """
 
     chip: ChipLabel
@@ -196,7 +198,7 @@ def _line_mistakes(
         if used.line not in HEADER_LINES:
             yield f"{place}.line: found {used.line}, expected a GPIO number on the header, 0 to 27"
         if used.line in taken:
-            yield f"{place}.line: found {used.line}, which {taken[used.line]} uses; expected another line"
+            yield f"{place}.line: found {used.line}, but {taken[used.line]} uses that line; use another line"
         taken.setdefault(used.line, place)
     for key, read in inputs.items():
         yield from _input_mistakes(f"inputs.{key}", read)
@@ -210,7 +212,7 @@ def _input_mistakes(place: str, read: TimedInput | PanelInput) -> Iterator[str]:
     if read.debounce_us < 0:
         yield f"{place}.debounce_us: found {read.debounce_us}, expected 0 or more"
     if read.stuck_us is not None and read.stuck_us < 0:
-        yield f"{place}.stuck_us: found {read.stuck_us}, expected 0 (never) or a number of microseconds"
+        yield f"{place}.stuck_us: found {read.stuck_us}, expected 0 (no limit) or a number of microseconds"
     if not 20 <= read.max_edges_per_s <= 10_000:
         yield f"{place}.max_edges_per_s: found {read.max_edges_per_s}, expected 20 to 10000"
 
@@ -273,7 +275,10 @@ def _panel_mistakes(settings: PanelSettings) -> Iterator[str]:
                 "no_more_bets"
             )
         if output.for_ms < 0:
-            yield f"outputs.{key}.for_ms: found {output.for_ms}, expected 0 (no limit) or milliseconds"
+            yield (
+                f"outputs.{key}.for_ms: found {output.for_ms}, expected 0 (no limit) or a number of "
+                "milliseconds"
+            )
 
 
 def _panel_input_mistakes(place: str, read: PanelInput) -> Iterator[str]:
@@ -287,7 +292,7 @@ def _panel_input_mistakes(place: str, read: PanelInput) -> Iterator[str]:
     if read.kind == "input" and read.stuck_us and read.stuck_us < MIN_STUCK_US:
         yield (
             f"{place}.stuck_us: found {read.stuck_us}, expected 0 or at least {MIN_STUCK_US}, because a "
-            "button may be pressed for seconds"
+            "person might press a button for seconds"
         )
     kind: str = read.kind
     if not read.name:

@@ -111,7 +111,7 @@ def request_output(chip: Chip, line: int, high: bool) -> GpiodOutput:
 def request_line(chip: Chip, setup: InputSetup) -> GpiodLine:
     """Request both edges of an input from the kernel, timestamped with the monotonic clock.
 
-    The kernel's debouncing stays off because it would shift the timestamps.
+    The kernel's debouncing is not used, because it would shift the timestamps.
 
     Raises:
         OSError: If the kernel refuses the request.

@@ -22,14 +22,14 @@ MAX_ARRIVALS = 1024
 
 @dataclass(frozen=True, slots=True)
 class LinkUp:
-    """A link's port is open under this name."""
+    """The opening of a link's port, with the port's actual name."""
 
     port: str
 
 
 @dataclass(frozen=True, slots=True)
 class LinkDown:
-    """A link's port is not open, with the fault's code and a description."""
+    """The closing of a link's port or a failure to open it, with the fault's code and a description."""
 
     code: str
     seen: str
@@ -139,7 +139,7 @@ _DRAIN_BYTES = 4096
 
 
 class Waker:
-    """A pipe that ends a wait. It exists until its port is disposed of, so waking needs no lock."""
+    """A pipe that interrupts a wait. It exists until its port is disposed of, so waking needs no lock."""
 
     def __init__(self, wait_s: float) -> None:
         """Create the pipe, with a limit of `wait_s` for each wait."""
@@ -188,7 +188,7 @@ Out_contra = TypeVar("Out_contra", contravariant=True)
 class Port(Protocol[In_co, Out_contra]):
     """The interface of a port.
 
-    A port carries bytes in both directions, or GPIO line events in and commands for the lines out. Only the
+    A port carries bytes in both directions, or delivers GPIO line events and accepts line commands. Only the
     link's thread calls a port, except for `wake`, and for `dispose` after the thread has ended.
     """
 

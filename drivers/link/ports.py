@@ -51,11 +51,11 @@ def check_port_name(name: str, root: Path = Path("/")) -> None:
     if not name.startswith("/"):
         raise PortNameError(repr(name), "an absolute path", "write /dev/serial/by-id/usb-..., for example")
     if _PLUG_ORDER.fullmatch(name):
-        hint = f"it depends on the order in which devices are plugged in; {_suggestion(name, root)}"
+        hint = f"this name depends on the order in which devices are plugged in; {_suggestion(name, root)}"
         raise PortNameError(name, STABLE_NAME, hint)
     if _WITHOUT_SERIAL.fullmatch(name) or _lacks_serial(name, root):
         instead = _suggestion(name, root, by_id=False)
-        hint = f"its chip has no serial number, so a second device would have the same name; {instead}"
+        hint = f"this device has no serial number, so a second device would have the same name; {instead}"
         raise PortNameError(name, STABLE_NAME, hint)
 
 

@@ -69,7 +69,7 @@ class SerialPort:
 
         Raises:
             PortError: If the port has disappeared or another program has changed its settings. Bytes read
-                after such a change are discarded, because they may have been received at another speed.
+                after such a change are discarded, because they might have been received at another speed.
         """
         port = self._serial
         assert port is not None
@@ -90,7 +90,7 @@ class SerialPort:
         """Write all bytes.
 
         Raises:
-            PortError: If the port fails. It may have sent some of the bytes, so the caller must reopen it.
+            PortError: If the port fails. Some bytes might have been sent, so the caller must reopen the port.
         """
         port = self._serial
         assert port is not None

@@ -35,7 +35,7 @@ T = TypeVar("T")
 class Hub:
     """Passes arrivals to devices, and the devices' output to their outlets.
 
-    Only one thread may call a hub. Its methods never block.
+    All calls to a hub must come from one thread. Its methods never block.
     """
 
     def __init__(self, devices: Iterable[tuple[AnyDevice, Outlet]]) -> None:
@@ -70,7 +70,7 @@ class Hub:
         return min(self._due.values(), default=None)
 
     def tick(self, now_us: int) -> list[AnyReading]:
-        """Run the work that is due. Call `take` for all arrivals first, or a device may appear silent."""
+        """Run the work that is due. Call `take` for all arrivals first, or a device might appear silent."""
         due = [name for name, at in self._due.items() if at <= now_us]
         return [reading for name in due for reading in self._with(name, _tick, now_us)]
 
@@ -221,7 +221,11 @@ class Station:
             self._guard(name, partial(self._hub.run_on, name, work, self._now_us()))
 
     def _guard(self, name: str, work: Callable[[], list[AnyReading]]) -> None:
-        """Run `work` and pass on its readings; an exception takes down only the device concerned."""
+        """Run `work` and pass on its readings.
+
+        If `work` raises an exception, the device with this name is reported as down, or every device if the
+        work concerns all devices.
+        """
         try:
             self._pass_on(work())
         except Exception as error:  # noqa: BLE001 - the other devices must keep running

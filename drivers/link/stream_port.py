@@ -106,7 +106,7 @@ class SocketPort:
             except OSError:
                 path.unlink()
                 return
-        raise PortError("port_busy", f"{self.path}: another program listens there")
+        raise PortError("port_busy", f"another program is listening on {self.path}")
 
 
 class PipePort:
@@ -123,8 +123,8 @@ class PipePort:
         try:
             if not Path(self.path).exists():
                 os.mkfifo(self.path, 0o660)
-            # Open the pipe for writing too, so that a script's exit does not cause an end of file. The device
-            # then becomes silent.
+            # Open the pipe for writing too. Otherwise, a script's exit would cause an end of file. The device
+            # of a script that has exited is reported as silent instead.
             fd = os.open(self.path, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
         except OSError as error:
             raise PortError("port_fault", f"{self.path}: {error.strerror}") from error

@@ -38,7 +38,7 @@ class Board(Node):
         os.write(self.port, line)
 
     def command(self, verb: str, fields: dict[str, str]) -> tuple[bool, str]:
-        """Print a command; return whether the board supports it, and its answer."""
+        """Print a command; return whether the board supports the command, and the board's answer."""
         sys.stdout.write(f"{verb} {' '.join(f'{name}={value}' for name, value in sorted(fields.items()))}\n")
         sys.stdout.flush()
         return verb in ("lamp", "buzzer", "selftest"), "done" if verb == "selftest" else ""

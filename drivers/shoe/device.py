@@ -3,11 +3,13 @@
 docs/devices/shoe.md describes the reliability of such a shoe and the format of its code table.
 
 A shoe's lines have no checksum, sequence number or handshake. If the cable is plugged in while the shoe is
-sending `12`, the table may receive `2`. After the port was opened or bytes were lost, text before the first
-line end is therefore never a card. It is reported as a doubt, unless it can only belong to an `alive` code.
+sending `12`, the table might receive `2`. After the port was opened or bytes were lost, text before the first
+line end is therefore never treated as a card. The text is reported as a doubt, unless it can only belong to
+an `alive` code.
 
-Many shoes send each code several times. A code received again within `repeats_us` is a repeat. After at least
-twice that time, it is another card. In between, it is reported as a doubt.
+Many shoes send each code several times. A code received again within `repeats_us` is a repeat, and a code
+received again after at least twice that time is another card. Between these times, the code is reported as a
+doubt.
 """
 
 from collections import Counter
@@ -61,7 +63,7 @@ class Lid:
 
 @dataclass(frozen=True, slots=True)
 class Doubt:
-    """Text that may have been a card."""
+    """Text that might have been a card."""
 
     seen: str
     """A description of the text that does not name a card."""
@@ -92,7 +94,7 @@ class ShoeProtocol:
         """Number of consecutive lines without a known code."""
 
     def connect(self) -> None:
-        """Reset the decoder after the port was opened or bytes were lost. The next line may be truncated."""
+        """Reset the decoder after the port was opened or bytes were lost."""
         self._lines.join()
         self._last = ""
         self._to = None
@@ -123,7 +125,7 @@ class ShoeProtocol:
             return [Heartbeat()]
         return [
             self._record_doubt(
-                "text that may be the end of a code, because reception may have begun mid-line"
+                "text that might be the end of a code, because reception might have begun mid-line"
             )
         ]
 
@@ -152,7 +154,7 @@ class ShoeProtocol:
         ]
 
     def _record_doubt(self, seen: str) -> Doubt:
-        # The doubtful code may have named the recipient of the next cards.
+        # The doubtful code might have named the recipient of the next cards.
         self._to = None
         self.doubts += 1
         return Doubt(seen)
@@ -171,7 +173,7 @@ class ShoeEncoder:
         self._times = times
 
     def card(self, face: str, to: str | None = None) -> bytes:
-        """Return the bytes for a card, preceded by the bytes for its recipient if given."""
+        """Return the bytes for a card, preceded by the bytes for its recipient if `to` is given."""
         position = _line(self._by_position[to]) if to is not None else b""
         return position + _line(self._by_card[face]) * self._times
 
@@ -217,10 +219,11 @@ class ShoeSettings:
     alive: tuple[str, ...] = ()
     """Codes that only show that the shoe is connected."""
     repeats_ms: int = 150
-    """Time within which the shoe may repeat a code. Two cards with the same code must be at least twice this
+    """Time within which the shoe can repeat a code. Two cards with the same code must be at least twice this
     time apart."""
     silent_s: float | None = None
-    """Duration of silence that is a fault, for a shoe that regularly sends a code listed under `alive`."""
+    """Length of silence that is reported as a fault. Set it only if the shoe regularly sends a code listed
+    under `alive`."""
 
     def __post_init__(self) -> None:
         """Raise ValueError for invalid settings."""
@@ -283,7 +286,7 @@ class Shoe:
         )
 
     def opened(self, now_us: int) -> list[AnyReading]:
-        """Handle the opening of the port. Without `silent_s`, the shoe is up immediately."""
+        """Handle the opening of the port. If `silent_s` is not set, the shoe is up immediately."""
         self._protocol.connect()
         self._open = True
         self._received_us = now_us
@@ -300,7 +303,7 @@ class Shoe:
         return self._readings(now_us, self._health.record_closed(now_us, code, seen))
 
     def overflowed(self, now_us: int, lost: int) -> list[AnyReading]:
-        """Handle the loss of bytes that were discarded because the table was busy. Cards may be missing."""
+        """Handle the loss of bytes that were discarded because the table was busy. Cards might be missing."""
         self._protocol.connect()
         seen = f"{lost} bytes discarded: the table was busy"
         return self._readings(now_us, self._health.record_loss(now_us, now_us, "sentences_lost", seen))

@@ -101,7 +101,8 @@ class GameMonitor:
         elif games > 1 or (games == 1 and last.state != State.WINNING_NUMBER):
             before = f"state {last.state} of game {last.spin:03}"
             after = f"state {status.state} of game {status.spin:03}"
-            seen = f"no frame was received between {before} and {after}; the wheel shows {status.number}"
+            shown = status.number or "no number"
+            seen = f"no frame was received between {before} and {after}; the wheel shows {shown}"
             yield WheelFault("missed_games", seen)
         if games == 0 and last.state == status.state == State.WINNING_NUMBER and last.number != status.number:
             seen = f"the winning number changed from {last.number} to {status.number} while it was shown"
@@ -109,7 +110,7 @@ class GameMonitor:
 
 
 STALE_US = 1_500_000
-"""Time without a status frame, three periods, after which changes of state may have been missed."""
+"""Time without a status frame (three periods) after which changes of state might have been missed."""
 SILENT_US = 5_000_000
 """Time without a status frame after which the wheel is silent."""
 POLL_PERIOD_US = 500_000
@@ -197,7 +198,7 @@ class Ss2Wheel:
         return self._take_readings()
 
     def overflowed(self, now_us: int, lost: int) -> list[AnyReading]:
-        """Handle the loss of bytes that were discarded because the table was busy. Frames may be missing."""
+        """Handle the loss of bytes that were discarded because the table was busy."""
         self.decoder.join()
         self._bytes_lost = True
         seen = f"{lost} bytes discarded: the table was busy"
@@ -318,7 +319,7 @@ class Ss2Wheel:
             else:
                 self._fault(now_us, fault)
             if fault.code == POWER_CYCLE:
-                self._end_self_test(now_us)
+                self._end_self_test(now_us, "it restarted, so its self-test's faults are no longer active")
                 self._check_settings(now_us)
             elif fault.code == ROTOR_SPEED and "m" in self._settings.approved:
                 self._send_question(now_us, Question("m", read_parameter("m"), "T"))
@@ -332,23 +333,26 @@ class Ss2Wheel:
             )
 
     def _handle_self_test_code(self, now_us: int, found: SelfTestCode) -> None:
-        """Handle a self-test's code. A fault stays active until a test finds none or the wheel restarts."""
+        """Handle a self-test's code.
+
+        A fault remains active until a later self-test finds no fault or the wheel restarts.
+        """
         if not found.code:
-            self._end_self_test(now_us)
+            self._end_self_test(now_us, "its self-test found no fault")
             return
         code = f"{SELF_TEST}_{found.code}"
         known = code if code in WHEEL_FAULTS else SELF_TEST
         self._lasting_fault(now_us, WheelFault(known, f"self-test: {found.meaning}"))
 
-    def _end_self_test(self, now_us: int) -> None:
+    def _end_self_test(self, now_us: int, seen: str) -> None:
         codes = [code for code in self._health.codes if code.startswith(SELF_TEST)]
         if codes:
-            self._clear(now_us, *codes, seen="its self-test finds no more faults")
+            self._clear(now_us, *codes, seen=seen)
 
     def _handle_answer(self, now_us: int, answer: RequestResult) -> None:
         if answer.name == "void":
             if answer.outcome != "ok":
-                seen = f"the wheel did not acknowledge the void game ({answer.outcome}); it may still play"
+                seen = f"the wheel did not acknowledge the void game ({answer.outcome}) and might continue it"
                 self._fault(now_us, WheelFault("void_refused", seen))
             return
         self._approval.handle_answer(answer)

@@ -11,7 +11,7 @@ COMPONENT = "component"
 POWER_CYCLE = "power_cycle"
 ROTOR_SPEED = "rotor_speed"
 SELF_TEST = "self_test"
-"""The fault code for a failed self-test. A known code of the wheel is appended after `_`."""
+"""The fault code for a failed self-test. If the wheel's code is known, it is appended after `_`."""
 
 _READ_BACK = "when its settings are read back"
 _AT_ONCE = "at once"

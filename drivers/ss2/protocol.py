@@ -1,9 +1,9 @@
 """The serial protocol of the SS2 wheel reader: lines, permitted commands and replies.
 
 The port runs at 9600 baud, 8N1, without flow control. Every line begins with `*`, except the bare winning
-number and the pages of the wheel's log. The wheel ends its lines with CR LF; either character alone is
-accepted. If a full buffer truncates a line, the next line follows without a line end. The decoder therefore
-tries to decode a bad line again from its last `*`.
+number and the pages of the wheel's log. The wheel ends its lines with CR LF, but either character alone is
+accepted too. If a full buffer truncates a line, the line has no line end and runs into the next line. The
+decoder therefore tries to decode a bad line again from its last `*`.
 
 Requests are sent one at a time. Some wheels acknowledge a setting but keep the old value, and an invalid
 setting can look like a failed sensor. Every value is therefore read back before the table opens.
@@ -21,8 +21,7 @@ from drivers.framing import Line, LineSplitter
 
 BAUD = 9600
 MAX_LINE = 300
-"""Maximum length of a line. The longest line is a page of the wheel's log, with 258 characters and a prefix.
-"""
+"""Maximum length of a line. The longest line is a page of the wheel's log: a prefix and 258 characters."""
 LAST_SPIN = 256
 """The last spin number, after which the numbers restart from 1."""
 
@@ -208,7 +207,7 @@ class Decoder:
         self._lines = LineSplitter(MAX_LINE, _LINE_ENDS)
 
     def join(self) -> None:
-        """Discard the text before the next line end, because reception may have begun within a line.
+        """Discard the text before the next line end, because reception might have begun within a line.
 
         The end of a sensor event, such as `17`, would look like a winning number.
         """
@@ -323,7 +322,7 @@ Outcome = Literal["ok", "busy", "refused", "value", "no_answer"]
 
 @dataclass(frozen=True, slots=True)
 class RequestResult:
-    """The result of the request with this name, with the reply's text after the letter."""
+    """A request's name and result, and the text that follows the letter in the reply."""
 
     name: str
     outcome: Outcome
@@ -387,7 +386,7 @@ class Requests:
         return self._end(now_us, pending, reply.outcome, reply.text)
 
     def next_deadline(self) -> int | None:
-        """Return when the pending request will be abandoned; None without a pending request."""
+        """Return when the pending request will be abandoned; None if no request is pending."""
         return None if self._pending is None else self._due_us
 
     def tick(self, now_us: int) -> RequestResult | None:
@@ -415,7 +414,7 @@ _TOLERANCE = 0.001
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A request's name, its command, and the letters that the reply may have."""
+    """A request's name, its command, and the letters with which the reply can begin."""
 
     name: str
     command: bytes
@@ -426,7 +425,7 @@ class ApprovedSettings:
     """Compares the approved values of the wheel's settings with the values read back."""
 
     def __init__(self, parameters: Mapping[str, tuple[float, ...]], mode: int | None) -> None:
-        """Start with nothing read back.
+        """Store the approved values. No value has been read back yet.
 
         Args:
             parameters: The approved values by the letter that sets the parameter, such as `m`: (1.5,).
@@ -454,7 +453,7 @@ class ApprovedSettings:
         return tuple(self._differences[name] for name in sorted(self._differences))
 
     def begin(self) -> None:
-        """Discard all values after a restart of the wheel, which loses settings that were not saved."""
+        """Discard the values read back, because a wheel that restarts loses settings that were not saved."""
         self._unread = set(self._approved)
         self._differences.clear()
 
@@ -464,7 +463,7 @@ class ApprovedSettings:
             yield Question(name, self._commands[name], "O" if name == _MODE else "T")
 
     def handle_answer(self, answer: RequestResult) -> None:
-        """Handle an answer to a question. Without a value, the question remains open."""
+        """Handle an answer to a question. If the answer has no value, the question remains open."""
         approved = self._approved.get(answer.name)
         values = _values(answer)
         if approved is None or not values:

@@ -88,7 +88,7 @@ def test_a_calibration_that_contradicts_itself_is_refused() -> None:
         ({**POINT, "x": "450.8"}, "Expected `float`, got `str`"),
         ({**POINT, "die": 3}, "Invalid enum value 3"),
         ({**POINT, "extra": 1}, "unknown field `extra`"),
-        ({**POINT, "t": 5}, "expected none with `clock: arrival`"),
+        ({**POINT, "t": 5}, "expected no `t` with `clock: arrival`"),
         ({**POINT, "dev": "wheel"}, "only the table sets these"),
         ({"kind": "zap"}, "found kind 'zap', expected one such as die_at"),
         ({"kind": ["die_at"]}, "found kind"),

@@ -27,7 +27,7 @@ PAGES = Path(__file__).parents[3] / "docs" / "devices"
         ({"inputs": {}}, "inputs: found no line, expected at least one"),
         (
             {"inputs": {"a": timed(5, "ball_drop"), "b": timed(5, "ball_out")}},
-            "inputs.b.line: found 5, which inputs.a uses; expected another line",
+            "inputs.b.line: found 5, but inputs.a uses that line; use another line",
         ),
         ({"inputs": {"a": timed(40, "ball_drop")}}, "inputs.a.line: found 40, expected a GPIO number"),
         (
@@ -122,7 +122,7 @@ def test_a_mistake_in_timed_inputs_is_reported(settings: dict[str, object], says
         ({"outputs": {"z": lamp(5, "lock", for_ms=-1)}}, "outputs.z.for_ms: found -1"),
         (
             {"outputs": {"z": lamp(17, "lock")}},
-            "outputs.z.line: found 17, which inputs.no-roll uses; expected another line",
+            "outputs.z.line: found 17, but inputs.no-roll uses that line; use another line",
         ),
     ],
 )
