@@ -1,7 +1,7 @@
-"""Tests that the end of a line is never mistaken for a line, since a cable may be plugged in at any byte.
+"""Tests that the end of a line is never mistaken for a line. A cable can be plugged in at any byte.
 
 Every device without a checksum on its lines receives every possible end of every valid line: after its port
-opened, after it was plugged in again, and after bytes were lost. None may become a reading.
+opened, after it was plugged in again, and after bytes were lost. No line end may become a reading.
 """
 
 import json

@@ -233,7 +233,7 @@ ALIVE_LINE = b'{"kind":"alive"}\n'
 
 
 def released_us(alive_ms: int | None, *lines: tuple[int, bytes]) -> list[int]:
-    """Return the times of the releases in these lines, each given with its arrival in milliseconds."""
+    """Return the times of the releases in these lines, which are given with their arrival times in ms."""
     camera = JsonCamera("cam", JsonCameraSettings(port="unix:/x", alive_ms=alive_ms), bytes)
     camera.opened(0)
     readings = [one for at_ms, line in lines for one in camera.receive(at_ms * 1000, line)]

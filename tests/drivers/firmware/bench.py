@@ -78,7 +78,7 @@ class HostedBoard:
         self.board.stdin.flush()
 
     def drive(self, pin: int, level: int, *, after_us: int | None = None) -> None:
-        """Set a pin, now or `after_us` after the board read the first line with a delay."""
+        """Set a pin, either immediately or `after_us` after the board read the first line with a delay."""
         self.order(f"{pin} {level}{'' if after_us is None else f' {after_us}'}")
 
     def wait_for_output(self, line: str) -> None:
@@ -146,7 +146,7 @@ class Bench(HostedBoard):
         self.station.run_on(self.device.name, ask)
 
     def answer(self) -> CommandResult:
-        """Wait for an answer of the board to a command, and return the first answer."""
+        """Wait for an answer from the board, and return the first answer."""
         end, pause = time.monotonic() + PATIENCE_S, threading.Event()
         while not self.device.results:
             assert time.monotonic() < end, self.device.status()

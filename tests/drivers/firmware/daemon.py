@@ -33,7 +33,7 @@ class BadCable(Cable):
     """A cable that carries 1, 2 or 64 bytes at a time, with noise between sentences.
 
     Until `whole` is set, the cable corrupts one sentence in 20. A corrupted sentence must be repeated within
-    60 ms, or the attempt goes to review. A busy machine may miss this limit, so attempts are played over a
+    60 ms, or the attempt goes to review. A busy machine might miss this limit, so attempts are played over a
     cable without corruption.
     """
 
@@ -159,7 +159,9 @@ class Place:
             return None
 
     def open(self) -> None:
-        """Start the daemon, wait until cables have corrupted sentences and the table plays, and fund ann."""
+        """Start the daemon, wait until the table is unlocked and every cable has corrupted a sentence, and
+        give the player ann chips.
+        """
         self.table.start(watch=False)
         until(lambda: self.table.status()["lock"] == "unlocked", "the table to unlock with all boards up")
         until(lambda: self.ask("GET", "/health") is not None, "the engine's API")

@@ -1,6 +1,7 @@
-"""Runs a board with simulated pins under CPython or MicroPython's unix port: PORT ROOT START_US PPM.
+"""Runs a board with simulated pins under CPython or MicroPython's unix port.
 
-The program prints changes of outputs to standard output, and reads these lines from standard input:
+The program's arguments are PORT ROOT START_US PPM. The program prints changes of outputs to standard output,
+and reads these lines from standard input:
 
 `PIN LEVEL`
     Set a pin. The edge is timestamped when the line is read.

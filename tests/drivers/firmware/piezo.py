@@ -24,7 +24,8 @@ SENSORS_AT_MM = 75
 """The sensors' height above the felt. Dice strike at heights from 20 to 130 mm."""
 SPEED_M_S = 500
 THRESHOLD = 0.03
-"""The threshold, six times the noise, as a fraction of the signal of a hard hit directly at the sensor."""
+"""The comparators' threshold, as a fraction of the signal of a hard hit directly at the sensor. It is six
+times the noise."""
 HYSTERESIS = 0.012
 NOISE = 0.005
 HUM = 0.004

@@ -1,4 +1,4 @@
-"""Test of a spin that the boards' files detect, the daemon calls, and its settlement engine settles."""
+"""Test of a spin that the boards' firmware detects, the daemon calls, and the settlement engine settles."""
 
 import random
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Test of a throw that wall boards detect, the daemon calls, and its settlement engine settles."""
+"""Test of a throw that wall boards detect, the daemon calls, and the settlement engine settles."""
 
 import random
 import time
@@ -38,7 +38,7 @@ COLLECTED = 2
 SEED, DICE = 38, (3, 4)
 """The shortest throw of 120 seeds that is certainly called a seven. Its dice strike the wall 41 ms apart."""
 LEAD_US = 2_000_000
-"""The time from sending the boards' input lines, which the boards read in this time, to the first event."""
+"""The time between sending the boards' input lines and the first event. The boards read the lines in it."""
 PRESSED_US = 100_000
 PRESS_US = 400
 HARD = 700

@@ -32,14 +32,15 @@ WITHIN_MM = 25
 WITHIN_US = 2000
 HITS = 200
 UNPLACED = 0.02
-"""Maximum fraction of unlocated impacts with a force of at least a quarter of a hard hit."""
+"""Of the impacts with at least a quarter of a hard hit's force, the largest fraction that may be unlocated.
+"""
 APART_US = 100_000
 PULSED_US = 100
 """The time from the rise of the pulse pin to the wave's start at the first sensor."""
 
 Said = list[tuple[str, list[tuple[str, str]], int]]
 Edge = tuple[int, int, int]
-"""Pin, level, and us."""
+"""A pin, a level, and a time in microseconds."""
 Board = Callable[[Sequence[Sequence[Edge]]], list[Said]]
 Maker = Callable[[dict[str, object]], Bench]
 

@@ -161,7 +161,7 @@ class FakeKernel:
 
 
 class Bench:
-    """A device and its port, run like in the core's loop."""
+    """A device and its port, run as in the core's loop."""
 
     def __init__(
         self, device: BeamsDevice | PanelDevice, port: Port[LineEvents, LineCommands], time: Time
@@ -276,7 +276,7 @@ def button(line: int, **more: object) -> PanelInput:
 
 
 def door(line: int, **more: object) -> PanelInput:
-    """Return a door switch that a closed door closes. With the pull-up, a cut wire means open."""
+    """Return a switch that is closed while its door is closed. A cut wire also means an open door."""
     given: dict[str, object] = {
         "pull": "up",
         "active_low": True,

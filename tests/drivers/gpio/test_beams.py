@@ -74,7 +74,7 @@ def test_a_ball_that_glints_in_the_middle_of_a_slow_pass_is_reported_once(wheel:
 @pytest.mark.parametrize("rev_per_s", [0.4, 1.0, 2.5, 4.0])
 @pytest.mark.parametrize("count", [2, 5])
 def test_no_pulse_of_a_real_ball_is_lost(rev_per_s: float, count: int) -> None:
-    """A ball of 20 mm on a circle of 390 mm cuts the beam with a chord of only 12 mm."""
+    """A 20 mm ball on a 390 mm circle cuts the beam with a chord of only 12 mm."""
     bench = BeamsBench(wheel_settings(beams(count)))
     bench.open().after(1000)
     lap_us = round(SECOND / rev_per_s)

@@ -14,7 +14,7 @@ from drivers.link.link import Backoff, Inlet, Link, LinkDown, LinkUp, PortError
 from tests.drivers.gpio.rig import CHIP, LABEL, FakeKernel, Time, beams
 
 LONG_S = 20.0
-"""Timeout for waiting on another thread, which expires only because of a defect."""
+"""Timeout for another thread's work. It expires only if there is a defect."""
 
 
 def test_an_edge_keeps_the_kernels_own_time_and_number(kernel: FakeKernel) -> None:

@@ -1,4 +1,4 @@
-"""Tests of the check that a port's name refers to the same device after a boot."""
+"""Tests of the check that a port's name refers to the same device after a reboot."""
 
 import os
 from pathlib import Path

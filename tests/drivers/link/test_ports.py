@@ -1,4 +1,4 @@
-"""Tests of the kind of port for a port's name."""
+"""Tests that a port's name determines the kind of port."""
 
 import pytest
 

@@ -172,7 +172,7 @@ class World:
         )
 
     def inject(self, data: bytes) -> None:
-        """Deliver bytes to the table, without errors of the line."""
+        """Deliver bytes to the table, bypassing the line's errors."""
         self._tell(self.table.receive(self.now_us, data))
 
     @property

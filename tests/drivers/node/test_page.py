@@ -1,4 +1,4 @@
-"""Tests that NODE-LINK.md agrees with the code, with its vectors run against both ends and the firmware."""
+"""Tests that NODE-LINK.md agrees with the code. Its vectors are run against both ends and the firmware."""
 
 import hmac
 import json

@@ -26,7 +26,7 @@ KEY = "000102030405060708090a0b0c0d0e0f"
 
 
 class Cable:
-    """Two pseudo-terminals, for the table and the node, whose data a thread exchanges."""
+    """Two pseudo-terminals, one for the table and one for the node, and a thread that connects them."""
 
     def __init__(self, name: Path) -> None:
         self.name = name

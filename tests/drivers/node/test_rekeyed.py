@@ -1,4 +1,4 @@
-"""Tests of a change of a node's key while the table runs. The node is down until it has the new key."""
+"""Tests that change a node's key while the table is running. The node is down until it has the new key."""
 
 import pytest
 
@@ -22,7 +22,7 @@ def test_a_board_with_the_old_key_is_refused_from_the_change_on() -> None:
     said = world.node.take_output()
     world.table.rekey(NEW)
     world.inject(said)
-    assert world.seen == [], "nor anything in transit when the key changed"
+    assert world.seen == [], "a sentence in transit when the key was changed is refused too"
     world.after(3 * SECOND_US)
     world.knock()
     world.after(SECOND_US)

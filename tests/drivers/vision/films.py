@@ -29,7 +29,7 @@ def rig_through(seeing: Lens) -> Rig:
 
 
 def sliding(dice: list[tuple[Die, float]], seconds: float = 1.2) -> Motion:
-    """Return dice that come from the left, each with its time of rest in seconds."""
+    """Return dice that come from the left, each with the time at which it comes to rest, in seconds."""
     times = list(range(0, int(seconds * 1e6), 10_000))
     poses: list[tuple[Array, Array]] = []
     for t_us in times:

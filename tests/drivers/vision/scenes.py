@@ -22,7 +22,7 @@ def still(
 
 
 ASLANT = Lens(760, 960, 1200.0, (3450.0, 550.0, 1500.0), (3180.0, 550.0, 0.0))
-"""A camera over the end of a table of 3600 x 1100 mm, mounted as described in the guide."""
+"""A camera over the end of a 3600 by 1100 mm table, mounted as described in the guide."""
 ASLANT_ZOOM, ASLANT_EDGE_PX = 4.0, 61.0
 DIM_LENS = Lens(760, 960, 1200.0, (3470.0, 510.0, 1480.0), (3180.0, 550.0, 0.0))
 DIM_LIGHT, GREY = Light(lamp=(0.1, 0.5, 0.9), bright=0.8), (70, 70, 75)

@@ -39,7 +39,7 @@ RIGS = [load_rig(lens, name) for lens, name in zip(LENSES, ("left", "right"), st
 
 
 def tossed(dice: list[tuple[Die, float]], seconds: float = 1.4) -> Motion:
-    """Return dice that fly in from the left in an arc of 110 mm, each with its time of rest in seconds."""
+    """Return dice that fly in from the left in a 110 mm high arc, each with its time of rest in seconds."""
     times = list(range(0, int(seconds * 1e6), 4_000))
     poses: list[tuple[Array, Array]] = []
     for t_us in times:
@@ -138,7 +138,7 @@ def test_a_die_that_the_first_camera_loses_is_tracked_by_the_second() -> None:
 
 @pytest.mark.parametrize("second_up", [3, None])
 def test_two_cameras_that_read_two_faces_read_none(second_up: int | None) -> None:
-    """A contradicted face is not reported. If the second camera reads no face, the first camera's counts."""
+    """A contradicted face is not reported. If only the first camera reads a face, that face is reported."""
     pair = Pair(*RIGS)
     at = [DieAt(t=t, dev="left", die=1, x=300.0, y=200.0, error_mm=1.0) for t in range(0, 80_000, 16_000)]
     for point in at:

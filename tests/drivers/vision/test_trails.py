@@ -47,7 +47,7 @@ def test_a_single_sighting_where_a_die_came_from_is_that_die_and_not_another() -
 
 
 def test_a_single_sighting_between_two_of_a_die_is_that_die_and_not_another() -> None:
-    """In the frames between the sightings, the spot was too large for one die, like that of two high dice."""
+    """Between the sightings, the spot was too large for one die, as if two dice near the camera formed it."""
     seen = trail(40.0, 100.0)
     seen.t_us[1] = 5 * FRAME_US
     assert seen.may_be_sighting(Sighting(3 * FRAME_US, spot(80.0)), DIE_PX)
