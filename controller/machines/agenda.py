@@ -50,7 +50,7 @@ class Inspections:
                 self._waiting.append(what)
 
     def notices(self) -> tuple[Notice, ...]:
-        """Return a notice for each pending inspection when play continues."""
+        """Return a notice for each inspection that is still pending when play continues."""
         return tuple(
             Notice(code="not_inspected", seen=f"the {what} was not inspected") for what in self._waiting
         )

@@ -94,7 +94,7 @@ class GameMachine(Protocol):
 
 
 class AttemptsOfGame(Protocol):
-    """The attempts of a game, regardless of the types of value and judge."""
+    """The attempts of a game, regardless of the types of their values and verdicts."""
 
     ending: bool
     number: int

@@ -41,7 +41,7 @@ class AttemptTerms:
     void_input: str | None = None
     """The input that declares the attempt void, if it is neither `void` nor the name of the state."""
     replaces: bool = False
-    """Whether the `what` of a result may name the part to replace, as in `Kd` or `3 Kd`."""
+    """Whether the `what` of a result can name the part to replace, as in `Kd` or `3 Kd`."""
 
     def attempt_named(self, entered: Input) -> str | None:
         """Return the attempt that an input names in `what`, as entered; None if it names none."""

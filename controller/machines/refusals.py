@@ -102,7 +102,7 @@ _MAY_NOT_SET_FACES = {
     "boxperson": frozenset({"dealer", "stickperson"}),
     "dealer": frozenset({"stickperson"}),
 }
-"""The staff roles that may not set the faces, by the role that sets them (C34-PT-3)."""
+"""The staff roles that may not set the faces, by the role that decides them (C34-PT-3)."""
 
 
 def require_role(entered: Input, rules: RuleSet) -> None:

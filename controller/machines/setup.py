@@ -54,7 +54,8 @@ class CarriedReadings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
 class State(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A session's state between attempts, as in a recording's header.
 
-    The state of a game is under the game's key: `high_roller`, `three_card`, or `game` for other games.
+    Craps and roulette use separate fields, such as `point` and `chips`. High Roller and Three Card Poker use
+    `high_roller` and `three_card`. Other games use `game`.
     """
 
     table: Literal["open", "closed"] = "open"

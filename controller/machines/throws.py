@@ -161,7 +161,7 @@ class Throws:
         self._wait_for_rest(t)
 
     def _wait_for_rest(self, now_us: int) -> None:
-        """Set the timer that judges the throw, `settle_timeout_s` after its beginning but not before now."""
+        """Set the timer for judging the throw: `settle_timeout_s` after it began, but not before now."""
         due_us = self.attempts.began_us + round(self._rules.settle_timeout_s * 1_000_000)
         self._agenda.set_timer("settle", max(due_us, now_us))
 

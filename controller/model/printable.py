@@ -1,4 +1,4 @@
-"""Foreign text in a form that people can be shown, and that a log can contain."""
+"""Text from outside the program, in a form that is safe to display and to log."""
 
 MAX_EXCERPT = 100
 """Maximum number of characters of an excerpt: a name, an outcome's id or the start of a longer text."""
@@ -6,9 +6,9 @@ _CUT = "..."
 
 
 def printable(text: str) -> str:
-    """Escape all characters that could control a terminal, forge a line of a log or reverse text on a screen.
+    """Escape all characters that could control a terminal, forge a log line or reverse text on a screen.
 
-    Names in a log or a message are not trusted. Text that is printable already is returned unchanged.
+    Names in a log or a message are not trusted. Text that is already printable is returned unchanged.
     """
     if text.isprintable():
         return text

@@ -185,7 +185,7 @@ class Card(Reading, frozen=True, kw_only=True, tag_field="kind", tag="card"):
 
 
 class DeviceUp(Reading, frozen=True, kw_only=True, tag_field="kind", tag="device_up"):
-    """A device came up, for the first time or again."""
+    """A device came online, for the first time or again."""
 
     reason: str = ""
     code: str | int = ""

@@ -89,7 +89,7 @@ class SensorErrors:
     impact_position_mm: Positive = 25.0
     """The error of an impact's position along its wall."""
     impact_delay_ms: tuple[NotNegative, NotNegative] = (0.5, 2.0)
-    """The minimum and maximum delay of an impact's time after the hit."""
+    """The minimum and maximum delay from a hit to the timestamp of its impact reading."""
     ringing_ms: NotNegative = 12.0
     """A second impact at a sensor within this time might be the ringing of the first."""
     frame_ms: Positive = 11.1
@@ -127,7 +127,7 @@ class ThrowRules:
     aslant: Literal["no_roll", "review"] = "no_roll"
     """The result if a die is stacked or cocked: an immediate No Roll, or a review (!H-15)."""
     simultaneous_ms: Positive = 150.0
-    """Dice released within this time of each other leave the hand together."""
+    """Dice released within this time of each other are treated as leaving the hand together."""
     parted: Literal["no_roll", "notice"] = "no_roll"
     """The result if the dice do not leave the hand together: a No Roll, or a notice.
 
@@ -170,7 +170,7 @@ class CrapsRules:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HighRollerRules:
-    """A High Roller table's rules on cards, money, the button and the rolls. Amounts are in cents."""
+    """A High Roller table's rules for cards, money, the button and the rolls. Amounts are in cents."""
 
     card_cents: Count = 100
     """The price of every card in a game (H-BET-1, !H-18)."""
@@ -191,7 +191,7 @@ class HighRollerRules:
     wins_for_bonus: Count = 3
     """The number of wins in a row that wins the Bonus Pot (H-BONUS-1)."""
     button_to: Literal["highest", "lowest"] = "highest"
-    """The card of the draw that wins the button (!H-9)."""
+    """Which card wins the button in the draw (!H-9)."""
     button_without_cards: Literal["throws", "passes"] = "throws"
     """Who throws the elimination roll if the player with the button has no cards (!H-16).
 

@@ -97,7 +97,7 @@ class PublishSettings:
     max_unacknowledged: Annotated[int, Ge(1)] | None = None
     """The maximum number of unacknowledged outcomes before the table locks. The default is no limit."""
     max_silence_s: Seconds = 120.0
-    """An outcome raises a fault if it waits this long while nothing is acknowledged."""
+    """An outcome raises a fault if it has waited this long while no outcome was acknowledged."""
     retry_s: Seconds = 5.0
     """The delay before outcomes are sent again for the first time. It then doubles each time.
 

@@ -36,7 +36,7 @@ def judge_with_late(
 
 
 def with_doubt(verdict: V, seen: str, causes: Mapping[str, str]) -> V:
-    """Turn a verdict into a review because a reading may be missing. `seen` is the reason.
+    """Turn a verdict into a review because a reading might be missing. `seen` is the reason.
 
     The reasons of an earlier review are kept after the new one; other reasons are dropped.
     """

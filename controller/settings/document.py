@@ -49,7 +49,7 @@ _UNITS = {
 
 
 def shapes_at(shape: Shape, path: KeyPath) -> tuple[Shape, ...]:
-    """Return the types that a value at this key path may have; none if the shape has no such key."""
+    """Return the types that a value at this key path can have; empty if the shape has no such key."""
     if not path:
         return (shape,)
     step, rest = path[0], path[1:]
@@ -59,7 +59,7 @@ def shapes_at(shape: Shape, path: KeyPath) -> tuple[Shape, ...]:
 
 
 def keys_of(shape: Shape) -> tuple[str, ...]:
-    """Return the keys that a section of this shape may have, in declared order."""
+    """Return the keys that a section of this shape can have, in order of declaration."""
     return tuple(key for inner in _members(shape) for key in _keys(inner))
 
 

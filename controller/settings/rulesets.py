@@ -140,7 +140,9 @@ def _cause_contradictions(
     for cause in causes:
         if cause not in known:
             hint = f"add the key '{cause}'"
-            yield _Contradiction(((section, "causes", cause),), "nothing", "the id of its rule", hint)
+            yield _Contradiction(
+                ((section, "causes", cause),), "nothing", "the id of the rule for this cause", hint
+            )
     for cause in known:
         if cause not in causes:
             hint = did_you_mean(cause, [word for word in causes if word not in known]) or "delete it"

@@ -284,7 +284,7 @@ _LOCKING_SWITCHES: Mapping[str, OnOpen] = {"door": "lock", "tamper": "lock"}
 def load_table(
     name: str, directory: Path | None = None, *, kinds: DeviceKinds | None = None
 ) -> TableSettings:
-    """Load a table by name or file path. Its rule set and thresholds are applied.
+    """Load a table by name or file path, and apply its rule set and thresholds.
 
     `kinds` maps names to kinds of hardware. Without it, the hardware settings of devices are not read.
 

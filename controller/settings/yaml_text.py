@@ -194,7 +194,7 @@ class _Composer:
                 path,
                 f"the tag '{event.tag}'",
                 "a plain value",
-                "delete the tag; quote a word that looks like a number",
+                "delete the tag, and put a word that looks like a number in quotes",
             )
         if isinstance(event, yaml.MappingStartEvent):
             return self._mapping(path)

@@ -32,7 +32,7 @@ class Request(
 class Working(Request, frozen=True, kw_only=True, tag="working"):
     """Call a bet on or off, or return it to the rules' default ("default").
 
-    `stands` extends the call to later rounds, in a game where calls end with the come-out.
+    With `stands`, the call remains valid in later rounds of a game in which the next point ends calls.
     """
 
     id: str

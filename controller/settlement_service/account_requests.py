@@ -69,7 +69,7 @@ class _RequestAction(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class _Request:
-    """A request that may have to wait for the table's statement; `do` carries it out."""
+    """A request that might have to wait for the table's statement; `do` carries it out."""
 
     identity: RequestIdentity
     raw: RawRequest
@@ -101,7 +101,7 @@ class AccountRequests:
     def pay(self, identity: RequestIdentity, player: str, cents: int) -> GrantedResult:
         """Book chips bought (`cents` above 0) or cashed out (below 0).
 
-        Raises RequestRefused if the account does not exist or does not contain the amount to be cashed out.
+        Raises RequestRefused if the account does not exist or its balance does not cover the cash-out.
         """
 
         def do(work: Work) -> GrantedResult:
@@ -275,7 +275,7 @@ class AccountRequests:
         return enrolled
 
     def _after_statement(self, request: "_Request", table: str) -> GrantedResult:
-        """Ask the table whether bets are open, if the request needs it, and carry out the request."""
+        """Ask the table whether bets are open, if the request requires this, and carry out the request."""
         with self._engine.work() as work:
             request, waits = self._needs_statement(work, table, request)
             enrolled = self._engine.table(work, table)

@@ -54,7 +54,8 @@ TransientMessage = OpenQuery | LateWagersQuery | PlayQuery | LineBet | PairPlus 
 
 
 REPORT_PROGRESS_US = 10_000_000
-"""Minimum interval between progress reports to a table. Connecting and closing tables get one immediately."""
+"""Minimum interval between progress reports to a table. A table that connects or closes gets one
+immediately."""
 MAX_QUERIES = 1000
 """Maximum number of messages queued for the broker's thread. A further message displaces the oldest one; if
 that is a query, its bet is refused."""
@@ -86,7 +87,7 @@ class _LastStatus(NamedTuple):
     says_open: bool
     at_us: int
     newest_seq: int
-    """The newest outcome named in its status."""
+    """The number of the newest outcome that the status names."""
 
 
 class BrokerClient:
@@ -441,7 +442,7 @@ class BrokerClient:
         self._statuses.clear()
 
     def _log_once(self, text: str) -> None:
-        line = excerpt(text, _MAX_LINE)  # It may quote a message or a topic.
+        line = excerpt(text, _MAX_LINE)  # The text can quote a message or a topic.
         if line not in self._logged and len(self._logged) < 1000:
             self._logged.add(line)
             self._say(line)

@@ -110,7 +110,7 @@ class Engine:
         for name in decided:
             self.gate.end_late_waits(name)
         for name in [table.name for table in self._tables.values() if table.halted]:
-            # The book may contain part of the outcome at which the table halted.
+            # The book might contain part of the outcome at which the table halted.
             self._tables.pop(name, None)
         return answers
 
@@ -130,11 +130,11 @@ class Engine:
     def enrol(
         self, table: str, rules: str, key: bytes, *, first_seq: int | None = None, anew: bool = False
     ) -> None:
-        """Pin a table's public key (32 bytes) and rule set. `first_seq` (default 1) is its first outcome.
+        """Pin a table's public key (32 bytes) and rule set.
 
-        `anew` pins a new key for an enrolled table, and continues at its next outcome or at a later
-        `first_seq`. A later `first_seq` declares the outcomes in between lost, for example after the
-        restoration of an older journal.
+        `first_seq` (default 1) is the number of the table's first outcome. `anew` pins a new key for an
+        enrolled table, and continues at its next outcome or at a later `first_seq`. A later `first_seq`
+        declares the outcomes in between lost, for example after the restoration of an older journal.
 
         Raises:
             RequestRefused: the table is already enrolled; with `anew`, the table is not enrolled with these
@@ -186,8 +186,8 @@ class Engine:
     def release(self, table: str, who: str, *, refund: bool) -> None:
         """Clear a table's alarms and end its halt; `who` is the person who has investigated.
 
-        With `refund`, return all the table's stakes, and accept the outcome at which it halted without
-        effect.
+        With `refund`, return all the table's stakes, and accept, without effect, the outcome at which it
+        halted.
 
         Raises RequestRefused if the table has neither a halt nor an alarm; with `refund`, if it has no halt.
         """

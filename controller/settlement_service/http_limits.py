@@ -41,8 +41,8 @@ MAX_ADDRESSES = 256
 MAX_KNOWN = 1000
 """Maximum number of valid tokens remembered; when it is reached, all are forgotten."""
 MAX_REQUESTS_PER_TOKEN = 4
-"""Maximum number of simultaneous requests with one player's or reader's token. It keeps one client from
-occupying the engine."""
+"""Maximum number of simultaneous requests with one player's or reader's token. The limit keeps one client
+from occupying the engine."""
 OPEN_TO_ALL = frozenset({("GET", "/health"), ("GET", "/openapi.json")})
 _WITH_BODY = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 

@@ -265,7 +265,7 @@ class LimitedLog(logging.Handler):
             self._omitted += 1
             return
         self._lines += 1
-        # A traceback has several lines; only their ends may be control characters.
+        # A traceback has several lines, so line feeds are kept and other control characters are escaped.
         text = "\n".join(map(printable, self.format(record).split("\n")))
         self._write(f"{text if len(text) <= MAX_CHARACTERS else text[:MAX_CHARACTERS] + '...'}\n")
 

@@ -206,7 +206,7 @@ class Pruning:
         self._calls = 0
 
     def prune_if_due(self) -> None:
-        """Drop a slice on every `CALLS_PER_SLICE`-th call. Raises DatabaseUnavailable."""
+        """Drop the old answers of a slice on every `CALLS_PER_SLICE`-th call. Raises DatabaseUnavailable."""
         self._calls += 1
         if self._calls % CALLS_PER_SLICE == 0:
             self.drop_slice()

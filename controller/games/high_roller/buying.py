@@ -1,6 +1,6 @@
 """The draw for the button, and the sale and delivery of cards.
 
-The functions are pure. A function that changes the game returns the new state or raises InputRefused.
+The functions are pure. A function for an action returns the game's new state or raises InputRefused.
 """
 
 from controller.games.high_roller.table import BUYING, ROLLING, HighRollerState
@@ -132,7 +132,8 @@ def pitch(
 ) -> tuple[HighRollerState, str]:
     """Pitch a card to `seat` or, for None, to the first player clockwise who is owed a card (H-DEAL-1).
 
-    Return the new state and the player's name. Raise InputRefused if no such player is owed a card.
+    Return the new state and the player's name. Raise InputRefused if no such player is owed a card, or if no
+    card of this rank is left.
     """
     first = next((name for name in state.clockwise if state.owed.get(name)), None)
     name = first if seat is None else str(seat)

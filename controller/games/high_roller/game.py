@@ -40,7 +40,7 @@ def _machine(setup: Setup, agenda: Agenda, health: Health) -> HighRoller:
 
 
 def _after_stop(state: State) -> State:
-    """Count all owed cards as missed. They may have been pitched while the controller was stopped."""
+    """Count all owed cards as missed. They might have been pitched while the controller was stopped."""
     game = read_memory(state.high_roller, as_high_roller_state)
     if game is None or not game.owed:
         return state
@@ -48,7 +48,7 @@ def _after_stop(state: State) -> State:
 
 
 def _bets_stay_closed(state: State) -> bool:
-    """Return whether no cards may be sold because a game is in progress or its winner is unpaid."""
+    """Return whether no cards can be sold because a game is in progress or its winner is unpaid."""
     game = read_memory(state.high_roller, as_high_roller_state)
     return game is not None and game.stage in (*ROLLING, "won")
 

@@ -1,4 +1,4 @@
-"""Launch detection, which separates the pulses of a launched ball from those of a hand or the last ball."""
+"""Launch detection, which separates the pulses of a launched ball from those of a hand or an earlier ball."""
 
 from collections.abc import Callable
 from itertools import pairwise
@@ -7,7 +7,7 @@ from controller.model.readings import BallBeam, BallDrop, BallOut, DeviceDown, D
 from controller.rules.wheel import SURELY_SEEN_US, SpinWatch
 
 SURE_TURNS = 2.0
-"""A hand and the ball together can imitate one revolution, but not this number of revolutions."""
+"""A hand and a ball together can imitate one revolution, but not this many revolutions."""
 NO_BALL_US = 6_000_000
 """A pulse comes from a hand or a cloth if no complete revolution follows it within this time."""
 
@@ -16,7 +16,7 @@ class Launches:
     """Detects the next launch from the ball's run in the track or its drop."""
 
     def __init__(self, new_watch: Callable[[int], SpinWatch]) -> None:
-        """Use `new_watch`, which returns a watch for a spin with its first pulse at the given time."""
+        """`new_watch` returns a watch for a spin whose first pulse is at the given time."""
         self._new_watch = new_watch
         self._candidate: SpinWatch | None = None
         self._old_ball: OldBall | None = None

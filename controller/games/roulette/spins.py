@@ -38,20 +38,20 @@ from controller.rules.wheel.watch import CheckedWatch
 SECOND_US = 1_000_000
 
 MAX_OBJECTS = 16
-"""A foreign-object sensor sends fewer readings than this in the second before a launch."""
+"""The number of foreign-object readings kept. A sensor sends fewer in `object_before_launch_s`."""
 EARLY_NO_SPIN = "spoken"
 """The timer for a No Spin that was called before any pulse was detected."""
 RUNS_UNTIL_US = 3_000_000
 """After this time without a pulse, the ball might be at rest, so a person may enter its number."""
 
 _SHORTER = 0.8
-"""If a rotor turn is shorter than this fraction of an earlier turn, the give-up time is set again.
+"""If a rotor turn is shorter than this fraction of an earlier turn, the give-up time is computed again.
 
 The earlier turn is the one from which the give-up time was computed. An untouched rotor does not speed up. A
 shorter turn means that index passes had been missed or that somebody pushed the rotor.
 """
 _POSTPONES = (BallDrop, PocketBall, DeviceDown)
-"""Readings that change the give-up time of a spin."""
+"""Readings that change a spin's give-up time, at which it is decided without a confirmed number."""
 _JUDGED_IN_HOLD = (PocketBall, BallOut, ForeignObject, WheelStatus)
 """Readings that can change the verdict while its call is held."""
 
@@ -205,7 +205,7 @@ class Spins(WheelSpins):
         return False
 
     def begin_pending(self, t: int) -> None:
-        """Begin the spin of the pending pulses, if any, because a person's input refers to it."""
+        """If pulses are pending at `t`, begin their spin, because a person's input refers to it."""
         if self._launches.pending_at(t) and not self.attempts.open:
             watch = self._launches.launched_by_person()
             assert watch is not None
@@ -243,7 +243,7 @@ class Spins(WheelSpins):
 
     @property
     def revolutions(self) -> float | None:
-        """The number of revolutions in the track that the readings prove for the current spin."""
+        """The number of revolutions that the readings prove for the current spin; None before its verdict."""
         return self._verdict.revolutions if self._verdict is not None else None
 
     def _sign_of_another_spin(self, t: int, *, new_round: bool) -> str | None:

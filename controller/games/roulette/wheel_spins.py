@@ -111,7 +111,7 @@ class WheelSpins(ABC):
 
     @abstractmethod
     def begin_pending(self, t: int) -> None:
-        """Begin the spin of the pulses shortly before `t`, if any, because a person's input refers to it."""
+        """If pulses are pending at `t`, begin their spin, because a person's input refers to it."""
 
     def hold_no_spin(self, entered: Input) -> bool:
         """Hold a No Spin that is called before any pulse, and return whether it is held."""

@@ -233,7 +233,7 @@ class Deals:
             self.attempts.note_late(f"position {', '.join(both)} was folded but has a Play wager (T-DEAL-4)")
 
     def _unanswered(self) -> str:
-        """Return why a person must check the folds on positions that might have Play; "" for no reason.
+        """Return the reason to check folds on positions that might have Play; empty if there is none.
 
         On these positions, the settlement engine requested Play and did not report the result (T-DEAL-4).
         """
@@ -458,7 +458,7 @@ class Deals:
         return by_hand[-1] if by_hand else None
 
     def decided(self, decided: Decided) -> None:
-        """Stop the deal's timer. The missing cards of a void deal may still leave the shoe."""
+        """Stop the deal's timer. The missing cards of a void deal might still leave the shoe."""
         self._agenda.stop_timer("deal")
         if decided != "review":
             self._late = ""

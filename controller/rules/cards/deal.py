@@ -150,7 +150,7 @@ def build_layout(readings: Sequence[Reading], seats: Sequence[str], order: Order
             after_all_acted = True
     if after_all_acted and not layout.directed:
         layout.doubts.append(
-            "a card left the shoe after all had played or folded; it may replace another card"
+            "a card left the shoe after all had played or folded; it might replace another card"
         )
     return layout
 
@@ -327,7 +327,7 @@ def _find_faults(
         if isinstance(reading, DeviceDown | DeviceFault) and reading.dev in shoes
     }
     for dev, how in sorted(faults):
-        yield "missing_reading", f"{dev} {how} during the deal, so a card may have been missed"
+        yield "missing_reading", f"{dev} {how} during the deal, so a card might have been missed"
 
 
 def _find_voids(

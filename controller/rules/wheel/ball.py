@@ -24,7 +24,7 @@ _MAX_COST, _MAX_COST_PER_PULSE = 1.5, 0.35
 ball's: a fixed part, and a part per pulse. A story that costs more explains nothing. Dust costs 0.2 to 0.25 a
 pulse, a clean pulse 0.01."""
 _FULL_TURN = 1.02
-"""Minimum length of a stretch that counts as longer than a turn. The beams' angles are off by a degree or
+"""Minimum length of a stretch that is treated as longer than a turn. The beams' angles are off by a degree or
 two."""
 _PRIOR_MISSES, _PRIOR_PASSES = 0.5, 5.0
 """Prior for the fraction of missed passes: one pass in ten, with little weight."""
@@ -49,7 +49,7 @@ _MIN_COAST, _MAX_COAST = 0.93, 1.05
 """Bounds on the ball's distance from its last step to its exit from the track, as fractions of the predicted
 distance. The speed over one step has an error of 5 %, and the speed only decreases."""
 _COAST_ERROR_TURNS = 0.01
-"""Error in that distance, in turns, because the drop sensor's delay varies by 0.01 or 0.02 s."""
+"""Error in the distance to the exit, in turns, because the drop sensor's delay varies by 0.01 or 0.02 s."""
 
 _STEP_SPEED_FACTOR = 1.05
 """Maximum ratio of a ball's speed before its first proven step to its speed in that step, which has an error
@@ -63,11 +63,12 @@ class BallRun(msgspec.Struct, frozen=True):
     """The run of one ball.
 
     `direction` is None if the beams that detected the ball are placed so that both directions are possible.
-    `turns` counts from the first pass that counts to the exit from the track at `end_us`, or to the last pass
-    if no drop was sensed. `turns_from` and `turns_to` bound `turns`. The bounds allow for the unseen start,
-    the end, the other stories of the pulses, and turns in which every beam might have missed the ball.
-    `silent_s` is the time without a detection before the exit, or 0 if working beams detected the ball within
-    its last turn. `silent_at_us` is the start of the last silence before the passes that count.
+    `turns` is the number of turns from the first pass that counts to the exit from the track at `end_us`, or
+    to the last pass if no drop was sensed. `turns_from` and `turns_to` bound `turns`. The bounds allow for
+    the unseen start, the end, the other stories of the pulses, and turns in which every beam might have
+    missed the ball. `silent_s` is the time without a detection before the exit, or 0 if working beams
+    detected the ball within its last turn. `silent_at_us` is the start of the last silence before the passes
+    that count.
     """
 
     direction: Turning | None

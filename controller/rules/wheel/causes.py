@@ -1,4 +1,4 @@
-"""The causes of a No Spin and of a review: one rule, one function, one id."""
+"""The causes of a No Spin and of a review. Each rule is one function with one id."""
 
 from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
@@ -43,7 +43,7 @@ a tilted bowl."""
 _MAX_UNSEEN_SPEED_RATIO = 2.0
 """Maximum ratio of an unseen launch speed to the first measured speed."""
 _MAX_STRAY_FRACTION = 0.15
-"""Fraction of stray pulses above which the direction alone voids no spin."""
+"""Fraction of stray pulses above which the direction alone is not enough to void a spin."""
 _MARK_OVERDUE_TURNS = 1.3
 """Turns after the mark's last pass from which the next pass is overdue. A board that missed the mark might
 also have missed the launch."""
@@ -82,7 +82,7 @@ class Case:
         self.max_turns = self._find_max_turns()
         """Maximum number of turns of the ball; infinite if nothing limits it."""
         self.drop_fits = self._check_drop_fits()
-        """Whether the ball had about the wheel's drop speed when the drop was sensed."""
+        """Whether the ball had approximately the wheel's drop speed when the drop was sensed."""
 
     def rule(self, code: str) -> str:
         """Return the id of the rule behind a cause."""
@@ -197,7 +197,7 @@ class Case:
 
     @property
     def index_silent(self) -> bool:
-        """Whether more than two index passes were due and did not come."""
+        """Whether more than two index passes were due but were not detected."""
         return self.trace.rotor.turns_at(self.decided_at_us) is None
 
     @property
@@ -296,7 +296,7 @@ def rotor_handled(case: Case) -> Reason | None:
     turned = reversal.shown_by.direction
     return case.reason(
         "missing_reading",
-        f"the rotor reversed to {turned} when the ball may already have been at rest, before a number was"
+        f"the rotor reversed to {turned} when the ball might already have been at rest, before a number was"
         " confirmed",
     )
 
@@ -316,7 +316,7 @@ def launch_unseen(case: Case) -> Reason | None:
     if ball is None or hidden_by is None or ball.turns_from >= required or case.max_turns < required:
         return None
     if isinstance(hidden_by, DeviceFault):
-        seen = f"{hidden_by.dev} missed readings ({hidden_by.code}), so the launch may have been missed"
+        seen = f"{hidden_by.dev} missed readings ({hidden_by.code}), so the launch might have been missed"
     elif hidden_by.back_us >= case.began_us:
         silent_s = (case.began_us - hidden_by.since_us) / 1e6
         seen = f"{hidden_by.dev} sent nothing for {silent_s:.1f} s before the ball's first pulse"

@@ -32,7 +32,7 @@ from controller.rules.wheel.story import (
 )
 
 DOUBLED_US = 30_000
-"""Time within which two interruptions of a beam count as one. Contacts bounce for some milliseconds."""
+"""Time within which two interruptions of a beam are treated as one. Contacts bounce for some milliseconds."""
 _MIN_SPEED_FRACTION = 0.7
 """Minimum speed of a ball in the track over one step, even in a tilted bowl, as a fraction of the wheel's
 drop speed."""
@@ -42,7 +42,7 @@ a tilted bowl makes the ball a twentieth faster downhill."""
 _MAX_SPEED_RATIO = _MAX_SPEED_UP + MAX_SLACK
 """Maximum ratio of a step's speed to the speed of the step before, with the jitter of short steps."""
 _MAX_SLOW_DOWN = 0.80
-"""Minimum ratio of a step's speed to the speed of the step before. A ball may slow suddenly, as at the joint
+"""Minimum ratio of a step's speed to the speed of the step before. A ball can slow suddenly, as at the joint
 of a worn track."""
 _PLAIN_COST = 0.35
 """Cost below which a step is accepted without a second story."""
@@ -79,8 +79,8 @@ DIRECTION_MARGIN = 2.0
 reveals a mistake in the direction."""
 _SET_ASIDE_MARGIN = 2.6
 """Difference in cost from the cheapest story at which a story is set aside while the next pulses are
-unambiguous. The results rest on the stories within `DIRECTION_MARGIN`; the remaining difference covers the
-cost of some steps."""
+unambiguous. The results are based on the stories within `DIRECTION_MARGIN`; the remaining difference covers
+the cost of some steps."""
 _PLAIN_PULSES, _SOLE_MARGIN = 3, 2.0
 """Number of consecutive pulses at the expected beam and time after which a story that is cheaper by this
 margin is the only one kept."""

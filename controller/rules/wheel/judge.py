@@ -1,6 +1,6 @@
 """The ruling on a spin. Every rule is checked, and every cause of the ruling is listed with its evidence.
 
-Conclusive grounds for a No Spin outrank causes of a review, which are then omitted. A ground that rests on
+Conclusive grounds for a No Spin outrank causes of a review, which are then omitted. A ground that is based on
 missing readings is conclusive only if every device that should have sent them was working.
 """
 

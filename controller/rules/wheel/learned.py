@@ -26,7 +26,8 @@ _STEP = 0.05
 _MAX_LOSS_RATIO = 1.6
 """Maximum ratio of a ball's loss to the loss of other balls of its wheel."""
 _LOOK_BACK_STEP_S = 0.1
-"""Step of the sum back in time, in seconds. A ball passes a knee in half a second."""
+"""Time step, in seconds, for summing back in time. A ball passes its knee (`KNEE_SLOWING`) in half a
+second."""
 
 
 _NONE: Mapping[float, float] = {}

@@ -95,7 +95,7 @@ class WheelGames:
 
     def receive(self, status: WheelStatus) -> Literal["seen", "unseen"] | None:
         """Handle the next status. Return `seen` if it begins a game, or `unseen` if it is the only status
-        received of a game."""
+        received from a game."""
         last, self.last = self.last, status
         games = 0 if last is None else games_between(last, status)
         known, self._known = self._known, status.state not in BETWEEN_GAMES

@@ -79,7 +79,7 @@ MAX_LOSS = 0.5
 """Maximum loss of speed, in rev/s per second. Real balls lose 0.3 at their knee."""
 MIN_PULSES, MIN_TURNS = 4, 0.999
 """Minimum pulses and turns of a run. Pulses from a hand do not form a lap. A lap is the sum of steps
-from beam to beam, which rounding may make slightly less than 1."""
+from beam to beam, which rounding can make slightly less than 1."""
 _LOSS_AFTER_KNEE = 0.3
 """Loss of speed of a ball that has just passed its knee, as a fraction of its loss in the steps before."""
 _NEWEST_LOSS_WEIGHT = 0.3
@@ -202,7 +202,7 @@ a beam without a pulse."""
 _DIRECTION_PULSES = 3
 """Minimum number of pulses that show the direction, which takes two steps."""
 _MAX_SLOWER, _MAX_FASTER = 0.05, 0.03
-"""Maximum fractions of the predicted speed by which a step may be slower, and faster."""
+"""Maximum fractions of the predicted speed by which a step can be slower, and faster."""
 _MIN_STEP_RATIO = 0.8
 _MIN_TWO_BEAM_REV_PER_S = 0.8
 """Minimum speed with two beams, in rev/s. A slower ball might lose so much speed between the beams that both

@@ -84,7 +84,7 @@ class SpinTrace:
     def __init__(
         self, wheel: Wheel, rules: SpinRules, learned: Learned, sources: Sources | None = None
     ) -> None:
-        """Start before the spin. Index passes and lost devices may be reported before its first pulse."""
+        """Start before the spin. Index passes and lost devices can be reported before its first pulse."""
         self.wheel = wheel
         self.rules = rules
         self.learned = learned

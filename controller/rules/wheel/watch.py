@@ -152,7 +152,7 @@ class SpinWatch:
     @property
     def left_track_us(self) -> int | None:
         """Time of the ball's exit from the track according to the drop sensor, which fires 120 ms later; None
-        before."""
+        until then."""
         return self._trace.left_track_us
 
     @property

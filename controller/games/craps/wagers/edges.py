@@ -62,7 +62,7 @@ def report(table: CrapsPayTable) -> Report:
 
 
 def bet_value(endings: Endings, on_number: Mapping[int, BetValue] | None = None) -> BetValue:
-    """Return the worth of a bet, computed from its row of endings.
+    """Return the value of a bet, computed from its row of endings.
 
     A roll without an ending leaves the bet up. With `on_number`, such a roll moves the bet to the rolled
     number.

@@ -156,7 +156,7 @@ class Gates:
             if bet.number is not None:
                 return Refusal(line.raised, f"{bet.wager} can't be raised once it has its number")
             if bet.wager in _DONT and self._book.has_lowered(bet.player, bet.wager):
-                return Refusal(line.raised, f"{bet.wager} was reduced or removed; it may not be raised again")
+                return Refusal(line.raised, f"{bet.wager} was reduced or removed; it can't be raised again")
         if bet.wager == "sharp_shooter" and self._dice.rolls:
             return Refusal(self._rules[bet.wager], "it is accepted only before a new shooter's first roll")
         return self._size(bet, cents)

@@ -30,7 +30,7 @@ class Dice:
     run_out: bool = False
 
     def throw(self, total: int) -> EvaluatedRoll:
-        """Count a roll in the hand and return its meaning."""
+        """Count a roll in the hand and evaluate it for the current point."""
         thrown = EvaluatedRoll(
             total,
             come_out=self.point is None,

@@ -503,9 +503,9 @@ def _differing(rules: HighRollerRules, table: HighRollerPayTable) -> Iterator[Pa
 
 
 def _settled_at(ended: EndedAttempt) -> Sequence[RawRequest] | None:
-    """Return no requests if the Bonus Pot and the wins in a row have just been reset; otherwise None.
+    """Return an empty tuple if the Bonus Pot and the wins in a row have just been reset; otherwise None.
 
-    A new book then needs no requests (H-BONUS-1, H-CLOSE-1, H-CLOSE-2).
+    After a reset, a new book needs no requests (H-BONUS-1, H-CLOSE-1, H-CLOSE-2).
     """
     emptied = any(
         isinstance(line, PotRecorded) or (isinstance(line, PotShared) and line.bonus_paid > 0)

@@ -36,7 +36,7 @@ class Percentage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Share:
-    """An amount in cents, which may be 0."""
+    """An amount in cents, which can be 0."""
 
     value: Cents
     rule: str

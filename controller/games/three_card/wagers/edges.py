@@ -48,7 +48,7 @@ Hand = tuple[Card, ...]
 
 
 class BestPlay(NamedTuple):
-    """The best play of the Ante: its mean win in Antes, and how many hands it plays, down to which."""
+    """The best play of the Ante: its mean win in Antes, the number of hands played, and the weakest one."""
 
     worth: Fraction
     played: int
