@@ -27,9 +27,9 @@ from controller.journal.verify import VerificationResult
 from controller.model.tables import RetentionSettings
 
 RESTART_S = 10.0
-"""The delay before a process that ended without a result is restarted; it was probably killed."""
+"""Delay before restarting a process that ended without a result, probably because it was killed."""
 OVERDUE_TIMEOUT_S = 600.0
-"""A process that returns no result for this long is reported as a fault, but not stopped."""
+"""A process that returns no result for this long is reported as a fault, but is not stopped."""
 
 
 def lower_priority() -> None:

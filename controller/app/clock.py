@@ -15,7 +15,7 @@ from controller.journal.chain import WallTime
 _TIME_ERROR = 5
 """The return value of adjtimex(2) while the kernel's clock is not synchronized."""
 _TIMEX_BYTES = 256
-"""A buffer larger than the kernel's `struct timex`; if all its bytes are zero, the call only reads."""
+"""Size of a buffer larger than the kernel's `struct timex`. With only zero bytes, the call just reads."""
 _adjtimex = ctypes.CDLL(None).adjtimex
 
 

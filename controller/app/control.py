@@ -56,7 +56,7 @@ from drivers.framing import LineSplitter
 BACKLOG = 256
 """The length of the listen queue; when it is full, a client's `connect` waits or fails."""
 ACCEPT_POLL_S = 0.5
-"""The timeout of `accept`, and therefore the longest interval without progress for the watchdog."""
+"""The timeout of `accept`; the watchdog sees progress at least this often."""
 _TOO_MANY_A_SECOND = "this user opens connections too quickly; send all requests over one connection"
 SEND_TIMEOUT_S = 2.0
 """A client that does not read a line within this time is disconnected."""
@@ -130,7 +130,7 @@ class Control:
                 Thread(target=self._serve, args=(slot,), name="client", daemon=True).start()
 
     def _admit(self, connection: socket.socket) -> ConnectionSlot | None:
-        """Assign a slot to a connection; refuse or close the connection if that is impossible."""
+        """Assign a slot to a connection; return None if the connection had to be refused or closed."""
         connection.settimeout(SEND_TIMEOUT_S)
         now_us = self._daemon.monotonic.now_us()
         try:
@@ -249,7 +249,7 @@ class Control:
             hub.leave(watcher)
 
     def _present_state(self, request: Watch) -> bytes:
-        """Return the line about the attempt that awaits a ruling, if any, for a new watcher."""
+        """Return a new watcher's line about the attempt that awaits a ruling; empty if there is none."""
         live = self._daemon.live
         awaited = None if live is None else live.core.view.awaited
         return awaited_line(awaited) if awaited is not None and "outcomes" in request.topics else b""
@@ -352,7 +352,7 @@ class LineReader:
         self._begun = False
 
     def left_s(self, now_us: int) -> float | None:
-        """Return the time left for the client to send data; None if there is no limit now."""
+        """Return the time left for the client to send data; None if no limit applies now."""
         return None if self._due_us is None else max(0.0, (self._due_us - now_us) / 1e6)
 
     def feed(self, block: bytes, now_us: int) -> list[bytes | None]:

@@ -48,7 +48,7 @@ MIN_TICK_S = 0.0001
 IDLE_TICK_S = 0.25
 """Maximum time step when idle; also the step while data time does not advance."""
 BUSY_US = 600_000
-"""The core counts as busy for this long after the last reading, because a call may be held that long."""
+"""The core is treated as busy for this long after the last reading, because a call can be held that long."""
 ALLOWED_US = 20_000
 """The interval between updates of the allowed inputs, which change with time as the dice come to rest."""
 ALLOWED_IDLE_US = 200_000
@@ -304,7 +304,7 @@ class Core:
         if self._halted:
             self._segment.cut()
         elif self._attempts.undecided_before(self._first):
-            # Time has advanced since the last reading. This reading makes a replay advance to the same time.
+            # Time has advanced since the last reading. The reading `stopped` makes a replay advance as far.
             now_us = self._now_us
             stopped = Switch(t=now_us, dev=CONTROLLER, name="stopped", open=False, arrived=now_us)
             self._process(self._segment.feed(stopped))
@@ -523,7 +523,7 @@ class Core:
             return None
 
     def note_if_room(self, name: str, data: Mapping[str, object]) -> bool:
-        """Journal an event caused by clients; return False if the queue has room only for play's rows."""
+        """Journal an event caused by clients; return False if the journal fails or has room only for play."""
         try:
             self._journal.note(name, data, outside=True)
         except JournalFault as fault:

@@ -162,8 +162,8 @@ _OWN_FAULTS: Mapping[str, FaultKind] = {
     "identity_changed": FaultKind(
         "the program, rule set, pay table or configuration differs from the last approved one",
         "an update, or a changed file",
-        "if the change was intended, run `tablectl approve identity`; otherwise find out who made it before"
-        " play continues",
+        "if the change was intended, run `tablectl approve identity`; otherwise find out who made the change"
+        " before play continues",
         _APPROVED,
     ),
     "release_unverified": FaultKind(

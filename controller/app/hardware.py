@@ -34,7 +34,7 @@ from controller.model.readings import (
 )
 from drivers.node.device import KEY
 
-CREATE_KEY = "create one: tablectl keys make node FILE"
+CREATE_KEY = "to create a key, run: tablectl keys make node FILE"
 
 
 @runtime_checkable
@@ -48,7 +48,7 @@ class KeyedSettings(Protocol):
 
     @property
     def key_file(self) -> str:
-        """The file of the key; empty if the key is in the settings."""
+        """The path of the key file; empty if the key is in the settings."""
         ...
 
 
@@ -70,13 +70,13 @@ def key_in(path: Path) -> str:
     except OSError as error:
         why = (error.strerror or str(error)).lower()
         denied = isinstance(error, PermissionError)
-        hint = f"make the controller's user its owner: chown table {path}" if denied else CREATE_KEY
+        hint = f"make the controller's user its owner; run: chown table {path}" if denied else CREATE_KEY
         raise KeyFileError(f"an unreadable file {path} ({why})", "a node's key", hint) from error
     except UnicodeDecodeError as error:
         raise KeyFileError("bytes that are not text", "32 to 128 hexadecimal digits", CREATE_KEY) from error
     if mode & stat.S_IRWXO:
         raise KeyFileError(
-            f"mode {stat.S_IMODE(mode):04o}", "no access for other users", f"chmod 0600 {path}"
+            f"mode {stat.S_IMODE(mode):04o}", "no access for other users", f"run: chmod 0600 {path}"
         )
     if not KEY.fullmatch(text):
         raise KeyFileError("text that is not a key", "32 to 128 hexadecimal digits", CREATE_KEY)
@@ -84,7 +84,7 @@ def key_in(path: Path) -> str:
 
 
 class NewKey(NamedTuple):
-    """A device's changed key; an empty `key` means that the device has none now, for the reason in `flaw`."""
+    """A device's changed key; if `key` is empty, the device now has no key, and `flaw` states the reason."""
 
     device: str
     key: str
@@ -149,9 +149,9 @@ BUZZER = "buzzer"
 STATUS_S = 1.0
 """Maximum wait for the devices' status values."""
 WHEEL_PLAYS = frozenset({2, 3, 4, 7})
-"""The states of a smart wheel in which a void game is acknowledged; in others, the next game has begun."""
+"""Smart wheel states in which a void game is acknowledged; in any other state, the next game has begun."""
 UNANSWERED = "unanswered"
-"""The fault of a board that did not acknowledge a command, so its lamps may be incorrect."""
+"""The fault code of a board that did not acknowledge a command; the board's lamps might be incorrect."""
 _VOIDS = frozenset({"roll.no_roll", "spin.no_spin", "deal.void"})
 _RESULTS = frozenset({"roll.called", "spin.called", "deal.called", "bets.closed"})
 _REVIEWS = frozenset({"roll.review", "spin.review", "deal.review"})
@@ -163,20 +163,22 @@ class AttachedDevice(Protocol):
     name: str
 
     def status(self) -> Mapping[str, object]:
-        """Return the device's values for a technician."""
+        """Return the device's status values, which technicians can view."""
 
 
 @runtime_checkable
 class Panel(Protocol):
-    """A device with lamps, whose driver restores them after a lost connection."""
+    """A device with lamps; its driver sets the lamps again after each reconnection."""
 
     def show(self, now_us: int, lamp: str, shows: str) -> None:
-        """Set every output that follows this lamp."""
+        """Set every output that is assigned to this lamp."""
 
 
 @runtime_checkable
 class CommandedBoard(Protocol):
     """A board that accepts commands."""
+
+    name: str
 
     def command(self, now_us: int, verb: str, fields: Mapping[str, str]) -> int:
         """Send a command; raises ValueError or OverflowError if it can't be sent."""
@@ -187,7 +189,7 @@ class AuthenticatedBoard(Protocol):
     """A board whose messages are authenticated with a shared key."""
 
     def rekey(self, key: str, flaw: str) -> None:
-        """Trust only this key; if it is empty, trust none, and `flaw` says why."""
+        """Trust only this key; if `key` is empty, trust no key, and report `flaw` as the reason."""
 
 
 @runtime_checkable
@@ -232,7 +234,7 @@ class Hardware:
         faults: ActiveFaults | None = None,
         keys: KeyFiles | None = None,
     ) -> None:
-        """Use a station whose devices have these names and types; `quiet` turns lamps and buzzers off.
+        """Use a station; `names` maps its devices to their types, and `quiet` turns lamps and buzzers off.
 
         `reads` lists the kinds of readings that each device in the table's file is set up for. A reading of a
         different kind is ignored and reported to `faults`. `keys` are the devices' key files.
@@ -312,7 +314,7 @@ class Hardware:
 
     def _may_send(self, reading: AnyReading) -> bool:
         if isinstance(reading, DeviceUp | DeviceDown | DeviceFault | Switch | ForeignObject):
-            return True  # An open lid or an object in the wheel must stop play, for any reporting device.
+            return True  # An open lid or an object in the wheel must stop play, whichever device reports it.
         kind, its = kind_of(reading), self._reads.get(reading.dev, ())
         if isinstance(reading, Input):
             return kind in its and reading.by not in (SETTLEMENT, CONTROLLER)
@@ -436,7 +438,7 @@ def _sent(device: CommandedBoard, now_us: int, verb: str, fields: Mapping[str, s
         return False  # Too many commands are unanswered; the next refresh sends this one again.
     except ValueError as error:
         command = " ".join((verb, *(f"{key}={value}" for key, value in fields.items())))
-        log(ERROR, f"can't send the command `{command}` to a board: {error}")
+        log(ERROR, f"{device.name}: can't send the command `{command}`: {error}")
     return True
 
 

@@ -76,11 +76,11 @@ class Inlet:
         """Timestamp a reading with its arrival and queue it at once; return False if there is no room.
 
         Without `has_time`, the reading's time becomes its arrival. If there is no room, the reading is lost,
-        and the device counts as down at that moment. `placed` is called with the final form of the reading
-        before the core can take it.
+        and the device is reported as down at that moment. `placed` is called with the final form of the
+        reading before the core can take the reading.
 
-        With `spare` (0 to 1), the reading is refused if that fraction of the capacity is not free, and does
-        not count as lost. Use `spare` for readings that clients can send without limit.
+        With `spare` (0 to 1), the reading is refused if that fraction of the capacity is not free; a refused
+        reading is not reported as lost. Use `spare` for readings that clients can send without limit.
         """
         with self._changed:
             if len(self._waiting) > (1 - spare) * self._capacity:

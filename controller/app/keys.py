@@ -2,8 +2,8 @@
 
 The history of a table's key is in the journal's rows. A settlement engine reports the history of its key. The
 history of any other key is in `FILE.history.jsonl` beside the key's file. This history contains only public
-keys and, for sensor nodes, fingerprints. The key that a step replaces or revokes signs the step, unless that
-key was lost or is a node's key.
+keys and, for sensor nodes, fingerprints. Each step is signed with the key that it replaces or revokes, unless
+that key is lost or is a node's key.
 """
 
 import errno
@@ -93,10 +93,10 @@ def public_of(kind: Kind, path: Path) -> str:
 
 
 def rotate(kind: Kind, path: Path, *, who: str, reason: str, lost: bool = False) -> KeyStep:
-    """Replace a key and return the step, which a `lost` key does not sign.
+    """Replace a key and return the step; a `lost` key does not sign the step.
 
-    Raises KeyFault if the key's history does not match, or if a key declared lost exists; JournalFault or
-    OSError if the key can't be read.
+    Raises KeyFault if the key's history is invalid or ends with a different key, or if a key declared lost
+    exists; JournalFault or OSError if the key can't be read.
     """
     with locked_folder_of(path):
         return _rotate(kind, path, who, reason, lost=lost)
@@ -195,7 +195,7 @@ def locked_folder_of(path: Path) -> Iterator[None]:
 
 
 def revoke(kind: Kind, path: Path, *, who: str, reason: str) -> KeyStep:
-    """Delete a key without a replacement; return the step, which the key signs unless it is a node's."""
+    """Delete a key without a replacement; return the step, signed with the key unless it is a node's key."""
     with locked_folder_of(path):
         step = KeyStep(kind=kind, old=public_of(kind, path), who=who, reason=reason)
         steps = history(kind, path)
@@ -214,7 +214,8 @@ def history(kind: Kind, path: Path) -> list[KeyStep]:
     """Return a key's verified history.
 
     Raises:
-        KeyFault: the history is for a different kind of key, or a step is unsigned or out of sequence.
+        KeyFault: the history is for a different kind of key, or a step is unreadable, unsigned or out of
+            sequence.
     """
     steps: list[KeyStep] = []
     for number, step in enumerate(_read(path), 1):
@@ -229,7 +230,7 @@ def history(kind: Kind, path: Path) -> list[KeyStep]:
             )
         if step.kind != "node" and not _signed(step):
             raise KeyFault(
-                f"{where}: found a step without valid signatures, expected those of the old and the new key"
+                f"{where}: found a step with a missing or invalid signature, expected a validly signed step"
             )
         steps.append(step)
     return steps

@@ -1,7 +1,7 @@
 """The daemon's start options, and the checks of these options before startup.
 
 The checks find mistakes on the command line and in the files that it names, and change nothing. A failing
-disk or a damaged journal is not a mistake. The table then starts locked, and its lamp shows the fault.
+disk or a damaged journal is not a mistake: the table starts locked, and its lamp shows the fault.
 """
 
 import os
@@ -173,7 +173,7 @@ def _groups(options: Options) -> Iterator[Mistake]:
                 file="--socket-group",
                 found=f"group {group!r}, which this user does not belong to",
                 expected="a group of this user",
-                hint=f"add it to the unit's SupplementaryGroups, or: usermod --append --groups {group} USER",
+                hint=f"add the group to the unit's SupplementaryGroups, or run: usermod -aG {group} USER",
             )
 
 
@@ -182,7 +182,8 @@ def _folder(option: str, folder: Path, *, to_be_made: bool = False) -> Iterator[
     made = folder if folder.exists() or not to_be_made else folder.parent
     wrong = _why_unwritable(made)
     if wrong is not None:
-        hint = f"correct {option}, or create it: mkdir -p {made}"
+        create = "use a folder that this user may write to" if made.exists() else f"run: mkdir -p {made}"
+        hint = f"correct {option}, or {create}"
         yield Mistake(file=f"{option} {folder}", found=wrong, expected=_FOLDER, hint=hint)
 
 
@@ -293,7 +294,7 @@ def _readings(name: str) -> Iterator[Mistake]:
             file=f"--readings {name}",
             found="a folder",
             expected="a FIFO, a Unix socket or -",
-            hint=f"mkfifo {path / 'readings'}",
+            hint=f"create a FIFO in the folder and name the FIFO; run: mkfifo {path / 'readings'}",
         )
     elif not path.exists():
         yield from _folder("--readings", path.parent)

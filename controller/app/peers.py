@@ -326,7 +326,7 @@ Note = Callable[[Mapping[str, object]], bool]
 
 
 class RefusalKind(NamedTuple):
-    """The refusals of one action to one user."""
+    """The user and the action that a refusal concerns."""
 
     uid: int
     user: str

@@ -44,7 +44,8 @@ def sink_for(
     """Return the sink selected by `publish:`; None if settlement polls the control socket.
 
     `engine` is the settlement engine in this process, if any. `pin` is the trusted key of an engine behind a
-    broker. Without a section and an engine, a fault is reported, and settlement can use only the socket.
+    broker. If there is neither a section nor an engine, a fault is reported, and settlement can use only the
+    socket.
 
     Raises UnfitSettings if the section is incomplete, or if the MQTT library is not installed.
     """
@@ -122,7 +123,7 @@ class Publishing:
         now_us: Callable[[], int],
         status: Callable[[], TableStatus],
     ) -> None:
-        """Create the sink, without opening it; `folder` is the journal's, `now_us` a monotonic clock.
+        """Create the sink without opening it; `folder` is the journal's folder, `now_us` a monotonic clock.
 
         Raises:
             UnfitSettings: the table's `publish:` section can't be applied on this machine.

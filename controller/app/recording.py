@@ -29,7 +29,7 @@ ENDING = ".jsonl.gz"
 _BATCH_S = 0.25
 """The interval between writes; a crash of the process loses at most one interval's readings."""
 _IDLE_S = 1.0
-"""Maximum wait for a reading if no data must be written or synchronized."""
+"""Maximum wait for a reading when there is nothing to write or synchronize."""
 _SYNC_S = 2.0
 """The interval between synchronizations to the disk; a power cut loses at most one interval's readings."""
 MAX_UNWRITTEN = 8 * 1024 * 1024
@@ -200,7 +200,7 @@ class RecordingFile:
             faults.clear("recording_failed", "recorder")
 
     def end(self, faults: ActiveFaults, *, whole: bool) -> None:
-        """Close the file; without `whole`, the log stays incomplete, as after a power cut."""
+        """Close the file; without `whole`, the log remains incomplete, as after a power cut."""
         if whole:
             self._log.close()
         self.write_out(faults, packed=whole)
@@ -321,7 +321,7 @@ class Rotation(NamedTuple):
     """Uncompressed bytes."""
     after_us: int = 6 * 3600 * 1_000_000
     quiet_us: int = 60_000_000
-    """The time without an outcome or input that counts as quiet; before that, a call may be corrected."""
+    """Time without an outcome or input after which the table is quiet; calls are corrected sooner."""
 
 
 class RecordingSeries:

@@ -187,7 +187,7 @@ def _below(folder: Path, name: str) -> Iterator[tuple[str, Path]]:
 
 def _digests(place: ProgramPlace) -> Iterator[tuple[str, str]]:
     for name, path in place.files():
-        # A link is hashed by the target's name, because its target may not be a file of the program.
+        # A link is represented by its target's name, because the target might not be a file of the program.
         contents = b"link " + os.fsencode(path.readlink()) if path.is_symlink() else path.read_bytes()
         yield name, sha256(contents).hexdigest()
 

@@ -419,7 +419,7 @@ def _recordings(folder: Path, view: View) -> Iterator[dict[str, object]]:
         name = path.name.removesuffix(ENDING)
         kept = None
         if not _is_of_session(name, view):
-            with suppress(OSError):  # The recorder may delete the file to make room.
+            with suppress(OSError):  # The recorder might delete the file to make room.
                 kept = path.stat()
         yield {
             "name": name,

@@ -53,7 +53,7 @@ from controller.publish.players import first_board
 from drivers.registry import DEVICE_MODULES, device_type
 
 DEVICES_WITHIN_US = 20_000_000
-"""The time after startup at which a device that is down becomes a fault; cameras take seconds to start."""
+"""Time after startup until a device that is down is reported as a fault; cameras take seconds to start."""
 
 
 class Check(msgspec.Struct, frozen=True, kw_only=True):
@@ -158,7 +158,7 @@ def passed(checks: tuple[Check, ...]) -> bool:
 OUTLIVES_RESTARTS = frozenset({"clock_stepped", "device_component", TEST_FAILED})
 """Faults restored at startup until a person clears them, because nothing detects them again."""
 LOOK_BACK = 5000
-"""Maximum number of rows searched for the lock's cause; an older lock counts as a person's."""
+"""Maximum number of rows searched for the lock's cause; an older lock is treated as a person's."""
 STOP_S = 5.0
 _encode = msgspec.json.Encoder().encode
 

@@ -60,7 +60,7 @@ def build_status(daemon: Daemon) -> dict[str, object]:
     if live is None:
         return {**fields, "lock": "locked", "lamps": {"lock": "locked", "fault": _first_code(daemon)}}
     view = live.core.view
-    # With data time, the table plays a simulation, in which nobody bets.
+    # With data time, the table runs a simulation, in which nobody bets.
     hidden = view.must_hide_readings(live.setup.ruleset.game) and not daemon.options.data_time
     return {
         **fields,
@@ -177,7 +177,7 @@ def build_devices(
 def calibration_of(kind: str, reads: Collection[str]) -> Calibration | None:
     """Return the `tablectl calibrate` command for a device of this type with these kinds of readings.
 
-    Return None if there is no such command, or if a program on the device calibrates it.
+    Return None if there is no such command, or if the device's program calibrates the device.
     """
     if kind in DEVICE_MODULES and device_type(kind).calibrated_camera:
         return "camera"

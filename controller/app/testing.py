@@ -35,7 +35,7 @@ LOCK_TIMEOUT_S = 1.0
 END_TIMEOUT_S = 10.0
 """Maximum time to leave test mode, which waits until earlier readings are judged."""
 MAX_TEST_US = 3_600_000_000
-"""Maximum duration of a test, which may have been abandoned."""
+"""Maximum duration of a test; a longer test was probably abandoned."""
 MAX_FAILED = 64
 """Maximum number of failed sensors of one device; a wheel has two to three dozen sensors."""
 RESULTS = Rate(burst=128, per_s=8)
@@ -93,7 +93,7 @@ class GuidedTests:
         return self._results.spend(self._daemon.monotonic.now_us(), cost)
 
     def fits(self, tested: TestResult) -> bool:
-        """Return whether at most MAX_FAILED sensors of the device would then be marked as failed."""
+        """Return whether, with this result, at most MAX_FAILED sensors of the device have failed."""
         begins = f"{tested.device}, "
         standing = {fault.where for fault in self._daemon.faults.present if fault.code == TEST_FAILED}
         failed = {where for where in standing if where.startswith(begins)}

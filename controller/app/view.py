@@ -56,7 +56,7 @@ class PictureFile(NamedTuple):
 
 
 class AttemptDrawing(NamedTuple):
-    """The drawing as SVG, or None if it can't be drawn to scale, and the camera's pictures."""
+    """The drawing as SVG (None if the attempt can't be drawn to scale), and the camera's pictures."""
 
     svg: str | None = None
     pictures: tuple[PictureFile, ...] = ()

@@ -47,8 +47,9 @@ from drivers.node.device import NodeSettings
 from drivers.registry import DEVICE_MODULES, device_type
 
 ROUGH_MM = 400.0
-"""Maximum deviation of a die from the requested place, in mm along x or y, under a rough calibration. With a
-larger deviation, the die lies elsewhere."""
+"""Maximum deviation of a die from the requested place, in mm along x or y, with a rough calibration. A larger
+deviation means that the die was laid at a different place.
+"""
 
 
 class RequestError(ValueError):
@@ -289,7 +290,7 @@ def show_and_write(
     """Show the report and the diff; write the changes with `--write` or after a person's confirmation.
 
     Raises:
-        EditError, SettingsError: the file can't take the new values; nothing is written.
+        EditError, SettingsError: the new values can't be put into the file; nothing is written.
         OSError: the file can't be read or written.
     """
     before = path.read_bytes()
@@ -425,7 +426,7 @@ def _add_wheel(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Calibrate; return 1 for unsuitable readings or a refusal, 2 for bad input, 3 without a controller."""
+    """Calibrate; return 1 for bad readings or a refusal, 2 for bad input, 3 if no controller responds."""
     try:
         result = _calibrated(arguments)
     except RefusedError as error:

@@ -124,7 +124,7 @@ def _send_frames(
             lines = [encode_reading(reading) for reading in watch.frame(camera, t_us, picture)]
             if back:
                 lines.insert(
-                    0, encode_reading(DeviceUp(t=t_us, dev=cameras.name, reason="its source is back"))
+                    0, encode_reading(DeviceUp(t=t_us, dev=cameras.name, reason="the source is back"))
                 )
                 back = False
             if t_us - alive_us >= ALIVE_US:

@@ -40,7 +40,7 @@ from drivers.vision.calibration import (
 from drivers.vision.rig import CaptureSettings, LensSettings, Rig, RigFile
 
 GOOD_MM = 2.0
-"""Upper limit of errors drawn in green: a tenth of a die, and less than the camera's error in flight."""
+"""Upper limit of errors drawn in green: a tenth of a die, and less than the error for a die in flight."""
 MIN_CAMERA_DISTANCE_MM = 300.0
 """Minimum horizontal distance between two cameras. Closer cameras, 1.5 m above the felt, measure a die's
 height with an error of 8 mm or more."""

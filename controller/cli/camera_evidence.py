@@ -178,9 +178,7 @@ def _delete(arguments: argparse.Namespace) -> int:
             folder.delete(one.sha256, time.time(), by=caller(), why=arguments.reason)
         except HeldError as held:
             say(
-                printable(
-                    f"{one.sha256[:SHOWN_DIGITS]}: {held}; release it first: tablectl camera evidence release"
-                )
+                printable(f"{one.sha256[:SHOWN_DIGITS]}: {held}; first run: tablectl camera evidence release")
             )
             return FAILED
         except OSError as error:
@@ -190,7 +188,7 @@ def _delete(arguments: argparse.Namespace) -> int:
 
 
 def _hold(arguments: argparse.Namespace) -> int:
-    """Hold or release files; return 1 for a missing file or a refusal, 3 without a controller."""
+    """Hold or release files; return 1 for a missing file or a refusal, 3 if no controller responds."""
     folder = Folder(arguments.folder)
     files = _stored(folder)
     chosen = [_chosen(name, files) for name in arguments.names]
@@ -242,7 +240,7 @@ def _stored(folder: Folder) -> list[StoredFile]:
 
 def _unwritable_error(folder: Folder, error: OSError) -> CameraInputError:
     return CameraInputError(
-        f"{folder.path}: cannot write to this folder ({error.strerror}); run this as its owner or as root"
+        f"{folder.path}: cannot write to this folder ({error.strerror}); run the command as the owner or root"
     )
 
 

@@ -27,7 +27,7 @@ MAX_OUTSIDE = 0.1
 """Maximum distance of a calibrated point from the picture's edge, as a fraction of the picture's size. A
 point farther outside indicates a picture of the wrong size."""
 MAX_MISSING = 0.05
-"""Maximum fraction of missing frames in a complete video; a header may contain only an estimated count."""
+"""Maximum fraction of missing frames in a complete video; the count in a header might be an estimate."""
 
 _rig_file_of = converter_of(RigFile)
 

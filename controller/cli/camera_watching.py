@@ -42,7 +42,7 @@ CLIP_MAX_BYTES = 8 * 2**20
 
 
 class Album:
-    """Buffers one camera's frames, and writes picture files for its readings."""
+    """Buffers one camera's frames, and writes picture files for the camera's readings."""
 
     def __init__(self, camera: str, keep: Keep) -> None:
         """Pass this camera's files to `keep`."""
@@ -208,7 +208,7 @@ class CameraWatch:
         self._fault = SILENT
         return [
             *lost,
-            self._health(t_us, SILENT, "it sends no frames; its cable is loose or its driver hangs"),
+            self._health(t_us, SILENT, "the camera sends no frames; check its cable and its driver"),
         ]
 
     def ended(self, t_us: int) -> list[Reading]:
@@ -244,7 +244,7 @@ class CameraWatch:
     def _health(self, t_us: int, fault: str | None, seen: str) -> Reading:
         dev = self._rig.file.camera
         if fault is None:
-            return DeviceUp(t=t_us, dev=dev, reason="it sees its table again")
+            return DeviceUp(t=t_us, dev=dev, reason="the camera sees its table again")
         return DeviceDown(t=t_us, dev=dev, code=fault, reason=seen)
 
 
@@ -253,7 +253,7 @@ MAX_WAITING_FRAMES = 4
 PUT_TIMEOUT_S = 0.2
 """Interval at which a waiting source checks whether the reader has stopped."""
 SILENT_US = 500_000
-"""Time without frames after which a camera counts as hung, while the other camera sends frames."""
+"""Time without frames after which a camera is treated as hung, if the other camera sends frames."""
 START_TIMEOUT_US = 5_000_000
 """Maximum time between the first frames of two cameras; some cameras take seconds to start."""
 

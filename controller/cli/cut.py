@@ -52,7 +52,7 @@ def add_cut_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run_cut(arguments: argparse.Namespace) -> int:
-    """Write the case; return 1 if there is no such attempt, 2 for bad input, 3 without a controller."""
+    """Write the case; return 1 for a missing attempt, 2 for bad input, 3 if no controller responds."""
     out: Path = arguments.out
     expect = expectation_path(out, arguments.expect)
     if expect is None:
@@ -63,8 +63,9 @@ def run_cut(arguments: argparse.Namespace) -> int:
         if which is None:
             return FAILED
         assert which.log is not None
-        if any(same_file(Path(which.log), made) for made in (out, expect)):
-            say(f"{out}: is the log to cut from; choose a different output file")
+        clash = next((made for made in (out, expect) if same_file(Path(which.log), made)), None)
+        if clash is not None:
+            say(f"{clash}: this is the log to cut from; choose a different output file")
             return BAD_INPUT
         piece = cut_attempt(which.log, which.number, lambda log: ruleset_of(log, rules))
     except (LogError, SettingsError, SetupError) as error:
@@ -92,7 +93,7 @@ def same_file(one: Path, other: Path) -> bool:
 
 
 def recorded(which: AttemptRef, arguments: argparse.Namespace) -> AttemptRef | None:
-    """Return the attempt's recording; if the journal has none, print a message and return None.
+    """Return a reference to the attempt in its recording; if there is none, print a message and return None.
 
     Raises LogError if the recording is missing, OutOfReachError if no controller responds.
     """
@@ -144,9 +145,9 @@ def add_record_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of `record`."""
     parser.description = (
         "Wait for the running table's next throws, spins or deals, and write them as a log, with the\n"
-        "expected outcomes next to it. Ctrl-C stops after the current attempt. This requires a\n"
-        "technician. Wheel readings are withheld while bets are open, and card readings until the\n"
-        "hand is decided."
+        "expected outcomes next to it. Ctrl-C stops after the current attempt. Only technicians\n"
+        "may use this command. Wheel readings are withheld while bets are open, and card readings\n"
+        "until the hand is decided."
     )
     limit = parser.add_mutually_exclusive_group()
     limit.add_argument(
@@ -161,7 +162,7 @@ def add_record_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run_record(arguments: argparse.Namespace) -> int:
-    """Record; return 1 if nothing was played, 2 if a file can't be used, 3 without a controller."""
+    """Record; return 1 if nothing was played, 2 if a file can't be used, 3 if no controller responds."""
     expect = expectation_path(arguments.out)
     if expect is None:
         return BAD_INPUT

@@ -211,7 +211,7 @@ def _next_steps(screen: Screen, folder: Path) -> Iterator[str]:
         *(
             [
                 (
-                    "install the dependencies of the journal, the device links and the screens, once",
+                    "install, once, the libraries for the journal, the device links and the screens",
                     f"{change_folder}make tools",
                 )
             ]

@@ -63,7 +63,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--journal",
         type=Path,
         metavar="DIR",
-        help=f"folder of the journal and recordings (default: the running controller's, else {JOURNAL})",
+        help=f"the folder of the journal and the recordings (default: the controller's, else {JOURNAL})",
     )
     parser.add_argument("--head", type=Path, metavar="FILE", help="the journal's head file")
     parser.add_argument(

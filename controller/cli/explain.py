@@ -72,7 +72,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Explain an attempt; return 1 for a missing attempt or a refusal, 2 for bad input, 3 if unreachable."""
+    """Explain an attempt; return 1 if there is none, 2 for bad input, 3 if no controller responds."""
     picture: Path | None = arguments.picture
     if picture is not None and picture.suffix.lower() not in _ENDINGS:
         say(f"--picture: found {picture.name}, expected a name that ends in .svg or .png")
@@ -209,7 +209,7 @@ def _drawn(exhibit: Exhibit, seen: Seen | None, picture: Path) -> bool:
 def _painted(drawing: Drawing, picture: Path) -> bytes:
     if picture.suffix.lower() == ".svg":
         return as_svg(drawing).encode()
-    # Without Pillow, the ImportError becomes a message that names the extra.
+    # If Pillow is not installed, `main` turns the ImportError into a message that names the extra.
     painted: bytes = import_module("controller.technician.png").as_png(drawing)
     return painted
 
@@ -242,7 +242,7 @@ def _of_throw(rules: ThrowRules) -> Mapping[str, str]:
         "wall_unclear": f"{wall_words(rules)}; {sensors}",
         "low_confidence": f"a face read with a confidence of at least {rules.min_confidence:g}",
         "cocked": "a die that rests on at most one of its sides;"
-        f" a tilt of up to {FLAT_DEG:g} degrees counts as flat",
+        f" a tilt of up to {FLAT_DEG:g} degrees is treated as flat",
         "missing_reading": f"{settled}, {watched}",
         "unwatched": watched,
         "one_die_thrown": settled,
@@ -267,5 +267,5 @@ def _of_deal(rules: DealRules) -> Mapping[str, str]:
     return {
         "wrong_count": f"three cards for each seat and the dealer within {rules.deal_timeout_s:g} s",
         "card_twice": "each card of the deck at most once",
-        "shoe_opened": "a shoe that stays closed after the first card",
+        "shoe_opened": "a shoe that remains closed after the first card",
     }

@@ -192,7 +192,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Run the command; return 1 if a board runs different files, 2 for bad input, 3 without a controller."""
+    """Run the command; return 1 if the firmware differs, 2 for bad input, 3 if no controller responds."""
     try:
         match arguments.action:
             case "build":

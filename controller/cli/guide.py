@@ -104,7 +104,7 @@ class TestLink:
         self._send({"do": "try", "device": device, "lamp": lamp, "shows": shows})
 
     def show_result(self, device: str, passed: Sequence[str], failed: Mapping[str, str]) -> None:
-        """Report the test's result to the table, which keeps failures until the test passes.
+        """Report the test's result to the table, which shows a failure until the test passes.
 
         Wait for the table's confirmation, because a result sent just before closing could be lost.
         Raises OutOfReachError or RefusedError.

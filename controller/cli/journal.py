@@ -57,8 +57,8 @@ def add_journal_arguments(parser: argparse.ArgumentParser) -> None:
     verify = add_subcommand(
         what,
         "verify",
-        "check every page, row, digest and signature, and the presence of the last rows; list what no"
-        " signature authenticates; exit 1: a fault was found",
+        "check every page, row, digest and signature, and the presence of the last rows; list the contents"
+        " that no signature authenticates; exit 1: a fault was found",
     )
     verify.set_defaults(handler=_verify)
     head = verify.add_mutually_exclusive_group()
@@ -129,7 +129,7 @@ def _public_key(text: str) -> PublicKey:
 
 
 def run_journal(arguments: argparse.Namespace) -> int:
-    """Run the command; return 1 if the journal is faulty, 2 if there is none, 3 without a controller."""
+    """Run the command; return 1 for a faulty journal, 2 if there is none, 3 if no controller responds."""
     try:
         code: int = arguments.handler(arguments)
     except OutOfReachError as error:

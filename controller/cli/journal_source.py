@@ -40,7 +40,7 @@ UNREADABLE = (OutOfReachError, RefusedError, JournalFault)
 
 
 def report_unreadable(error: Exception) -> int:
-    """Print the error; return 2 if there is no journal, 3 without a controller, else 1."""
+    """Print the error; return 2 if there is no journal, 3 if no controller responds, else 1."""
     if isinstance(error, OutOfReachError):
         return report_out_of_reach(error)
     say(error)

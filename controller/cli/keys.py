@@ -25,8 +25,8 @@ EXAMPLES = (
 )
 KINDS = ("table", "engine", "node", "console", "release")
 _NOT_REVOCABLE = {
-    "table": "a table's key can't be revoked, only rotated: tablectl keys rotate table FILE",
-    "engine": "an engine's key can't be revoked, only replaced: tablectl keys replace engine FILE",
+    "table": "a table's key can't be revoked; to rotate it, run: tablectl keys rotate table FILE",
+    "engine": "an engine's key can't be revoked; to replace it, run: tablectl keys replace engine FILE",
 }
 _HELP = {
     "show": "print public keys and the history of their replacement",
@@ -111,7 +111,7 @@ def _of_table(arguments: argparse.Namespace) -> int:
         " store a copy of the key in a safe"
     )
     say(
-        "enrol it with the settlement engine:"
+        "to enrol the key with the settlement engine, run:"
         f" tablectl settlement enrol {replaced.table} --rules NAME --key {public} --anew"
     )
     return OK
@@ -144,7 +144,7 @@ def _of_engine(arguments: argparse.Namespace) -> int:
             f"{path}: the key exists, but `replace` is for a lost key; move the file away, or use `rotate`"
         )
     if arguments.action in ("show", "rotate") and not path.exists():
-        raise KeyFault(f"{path}: there is no engine key; create it: tablectl keys make engine {path}")
+        raise KeyFault(f"{path}: there is no engine key; run: tablectl keys make engine {path}")
     if arguments.action == "make" and path.exists():
         raise FileExistsError
     try:

@@ -58,7 +58,7 @@ _MODULES = {
     "settle": "rules",
     "shadow": "shift",
 }
-"""Modules of the commands that have no module with their name."""
+"""The modules of the commands whose names differ from their modules' names."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -125,7 +125,7 @@ class _Version(argparse.Action):
         try:
             number = version("table-controller")
         except PackageNotFoundError:
-            number = "(not installed: run from its folder)"
+            number = "(not installed; run from the project's folder)"
         print(f"tablectl {number}, Python {sys.version.split()[0]}")
         parser.exit()
 
@@ -192,7 +192,7 @@ def _undecodable(words: Sequence[str]) -> str | None:
 def _empty_option(words: Sequence[str]) -> str | None:
     """Return the place of an empty argument, such as " after --who", or None.
 
-    An empty value typically comes from an unset shell variable, and must not count as an omitted option.
+    An empty value typically comes from an unset shell variable, and must not be treated as an omitted option.
     """
     for before, word in pairwise(("", *words)):
         if not word:

@@ -101,7 +101,7 @@ class Turn:
 
     scene: Scene
     card: Input | None = None
-    """The input that corrects a misread card of the deal; None without a misread card."""
+    """The input that corrects a misread card of the deal; None if no card was misread."""
     published: AttemptResult | None = None
 
 
@@ -259,7 +259,7 @@ def _high_roller_in(status: Json) -> Json:
 
 
 def _stage_in(status: Json) -> str:
-    """Return the stage of the High Roller game or, without a game, of the button draw."""
+    """Return the stage of the High Roller game or, if there is no game, the stage of the button draw."""
     return str(_high_roller_in(status).get("stage", _NO_GAME))
 
 
@@ -381,7 +381,7 @@ class Practice:
             if self._status().get("lock") == "unlocked":
                 return True
         if not self._stopping.is_set():
-            say(f"practice: the table is still locked; find out why: tablectl status --socket {self._socket}")
+            say(f"practice: the table is still locked; to see why: tablectl status --socket {self._socket}")
         return False
 
     def _listen(self) -> None:
@@ -454,7 +454,7 @@ class Practice:
         return self._staff.begins_game if new_game else self._staff.begins
 
     def _let_player_ask(self, status: Json) -> bool:
-        """Announce a player's request at High Roller, but not twice in a row; return whether there is one."""
+        """Announce a High Roller player's request, but not twice in a row; return whether one was made."""
         if self._had_request:
             self._had_request = False
             return False

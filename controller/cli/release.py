@@ -47,7 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             "--of",
             type=Path,
             metavar="DIR",
-            help="a checkout, or a release's folder (default: the running program's)",
+            help="a checkout, or a release's folder (default: the running program's folder)",
         )
 
 

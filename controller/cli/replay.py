@@ -159,7 +159,7 @@ _PROGRESS_EVERY = 10_000
 
 
 def setup_for_wheel(ruleset: RuleSet, pockets: int, calls: Calls | None) -> Setup:
-    """Return the setup of a table with a wheel alone, whose count of revolutions is trusted.
+    """Return the setup of a table that has only a wheel; the wheel's count of revolutions is trusted.
 
     Raises SetupError if the rule set is not for roulette.
     """

@@ -280,7 +280,7 @@ def _report_of(report: Report) -> dict[str, object]:
 
 
 def _paytable(ruleset: RuleSet) -> dict[str, object]:
-    """Return the contents of a rule set's pay table file; {} without one. Raises SettingsError."""
+    """Return the contents of a rule set's pay table file; {} if there is none. Raises SettingsError."""
     if ruleset.name not in config_names("paytables"):
         return {}
     document = parse_document(config_file("paytables", ruleset.name))

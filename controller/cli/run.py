@@ -48,7 +48,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=Path,
         default=Path((state or JOURNAL).partition(":")[0]),
         metavar="DIR",
-        help=f"folder of journal and recordings (default: $STATE_DIRECTORY, else {JOURNAL})",
+        help=f"the folder for the journal and the recordings (default: $STATE_DIRECTORY, else {JOURNAL})",
     )
     parser.add_argument(
         "--head", type=Path, metavar="FILE", help="the journal's head file, preferably on another disk"
@@ -84,15 +84,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="who unlocks the table after the self-test (default: automatic)",
     )
     parser.add_argument(
-        "--no-self-test-devices", action="store_true", help="do not wait for the table's devices"
+        "--no-self-test-devices", action="store_true", help="unlock without waiting for the devices"
     )
     parser.add_argument(
         "--shadow",
         action="store_true",
-        help="watch a manually run table: publish nothing, light no lamp, keep a separate journal;"
-        " `tablectl shadow` compares its calls with the dealers' entries",
+        help="watch a table that people run: publish nothing, light no lamp, keep a separate journal;"
+        " `tablectl shadow` compares the shadow's calls with the dealers' entries",
     )
-    parser.add_argument("--screen-group", metavar="GROUP", help="the Unix group of the console's process")
+    parser.add_argument("--screen-group", metavar="GROUP", help="the Unix group of `tablectl console`")
     parser.add_argument(
         "--sign-in-key",
         type=Path,
@@ -103,8 +103,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--release-key",
         type=Path,
         metavar="FILE",
-        help="the trusted public release keys; the table stays locked unless every program file matches a"
-        " list signed with one of these keys (see `tablectl release`)",
+        help="the file of trusted public release keys; if it exists, the table remains locked unless every"
+        " program file matches a list signed with one of the keys (see `tablectl release`)",
     )
     for role in ("staff", "technician", "settlement"):
         parser.add_argument(
@@ -242,12 +242,12 @@ def _options(arguments: argparse.Namespace) -> Options:
 
 
 def engine_maker() -> EngineMaker | None:
-    """Return the factory of the embedded settlement engine; None without the extra `settlement`."""
+    """Return the factory of the embedded settlement engine; None if `settlement` is not installed."""
     return _LazyEngine if find_spec("sqlalchemy") is not None else None
 
 
 class _LazyEngine(Consumer):
-    """Imports the engine in the engine's thread, because its database library would delay the start."""
+    """Imports the engine in the engine's thread, because the database library would delay the start."""
 
     def __init__(self, setup: EngineSetup) -> None:
         self._setup = setup

@@ -42,7 +42,7 @@ class Screen:
     def __init__(self, stream: TextIO, environment: Mapping[str, str] = os.environ) -> None:
         """Detect the stream's capabilities.
 
-        NO_COLOR switches colour off; TERM=dumb also switches cursor movements off.
+        NO_COLOR switches colour off; TERM=dumb switches colour and cursor movements off.
         """
         self._stream = stream
         self.terminal = stream.isatty()
@@ -97,7 +97,7 @@ class Screen:
         print(f"{_HOME}{text}{_CLEAR_BELOW}", end="", file=self._stream, flush=True)
 
     def styled(self, text: str, style: Style) -> str:
-        """Return the text in a style; unchanged without colour."""
+        """Return the text in a style, or unchanged if colour is off."""
         if not self.colour or style == "plain":
             return text
         return f"\x1b[{_CODES[style]}m{text}\x1b[0m"
@@ -141,11 +141,11 @@ class Screen:
         ]
 
     def die(self, face: int) -> str:
-        """Return a die's face as a character, or as [5] without Unicode."""
+        """Return a die's face as a character or, if the stream has no Unicode, in the form [5]."""
         return _PIPS[face - 1] if self.unicode else f"[{face}]"
 
     def card(self, code: str) -> str:
-        """Return a card such as Kd with its suit as a symbol, or unchanged without Unicode."""
+        """Return a card such as Kd with its suit as a symbol, or unchanged if the stream has no Unicode."""
         suit = _SUITS.get(code[-1:])
         return f"{code[:-1]}{suit}" if suit and self.unicode else code
 

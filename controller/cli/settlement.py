@@ -144,7 +144,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Run the command; return 1 for a failed proof or a refusal, 2 for bad input, 3 without a database."""
+    """Run the command; return 1 for a failed proof or a refusal, 2 for bad input, 3 if the database fails."""
     from controller.settlement_service.faults import DatabaseUnavailable, RequestRefused, SettlementFault
 
     try:
@@ -295,8 +295,8 @@ def _check_pem_files(option: str, files: Sequence[str], load: Callable[[], objec
         load()
     except OSError as error:
         raise ValueError(
-            f"{option}: can't use {' '.join(files)} ({error.strerror or error}); name a certificate and its"
-            " private key in PEM form"
+            f"{option}: can't use {' '.join(files)} ({error.strerror or error}); name PEM files, with the"
+            " private key that belongs to the certificate"
         ) from error
 
 

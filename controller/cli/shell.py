@@ -172,8 +172,8 @@ def whole_number(minimum: int, maximum: int) -> Callable[[str], int]:
     return number
 
 
-def real_number(minimum: float, maximum: float, unit: str = "a number") -> Callable[[str], float]:
-    """Return an argparse type for numbers in this unit from `minimum` to `maximum` (inclusive)."""
+def real_number(minimum: float, maximum: float, unit: str = "") -> Callable[[str], float]:
+    """Return an argparse type for numbers from `minimum` to `maximum` (inclusive); `unit` is plural."""
 
     def number(text: str) -> float:
         try:
@@ -182,7 +182,8 @@ def real_number(minimum: float, maximum: float, unit: str = "a number") -> Calla
             found = math.nan
         if not minimum <= found <= maximum:
             raise argparse.ArgumentTypeError(
-                f"found {text!r}, expected {unit} from {minimum:g} to {maximum:g}"
+                f"found {text!r}, expected a number{f' of {unit}' if unit else ''}"
+                f" from {minimum:g} to {maximum:g}"
             )
         return found
 
@@ -219,7 +220,7 @@ def guard_streams(environment: Mapping[str, str] = os.environ) -> None:
 def unwind_on_signals(*, service: bool = False) -> None:
     """Make SIGHUP, SIGINT and SIGTERM unwind the command, so that it cleans up.
 
-    A second signal of the same kind ends the process at once. Signals that nohup ignores stay ignored. A
+    A second signal of the same kind ends the process at once. Signals that nohup ignores remain ignored. A
     service that receives SIGTERM before it is ready exits with OK.
     """
     for number in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM):
@@ -400,7 +401,7 @@ def unwritable_reason(path: Path) -> str | None:
 def unwritable_message(path: Path, error: OSError) -> str:
     """Return the reason why a file can't be written, and the next step."""
     if not path.parent.exists():
-        return f"{path}: the folder {path.parent} does not exist; create it: mkdir --parents {path.parent}"
+        return f"{path}: the folder {path.parent} does not exist; run: mkdir --parents {path.parent}"
     if not path.parent.is_dir():
         return f"{path}: {path.parent} is not a folder; choose a different path"
     why = error.strerror or str(error)

@@ -111,7 +111,7 @@ async def _until_stopped(service: Service, socket: Path, group: int | None, publ
 
 
 def _ready(public: Path) -> None:
-    print(f"ready; the controller accepts its tokens with --sign-in-key {public}", flush=True)
+    print(f"ready; start the controller with --sign-in-key {public} to accept the tokens", flush=True)
 
 
 _PEOPLE_EXAMPLES = (

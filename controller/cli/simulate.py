@@ -1,4 +1,4 @@
-"""`tablectl simulate`: simulate a table's hardware and people behind pseudo-terminals."""
+"""`tablectl simulate`: simulate the people at a table, and its hardware on pseudo-terminals."""
 
 import argparse
 import sys
@@ -60,27 +60,27 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="folder for the ports, the table's file and the ground truth (default: a new folder)",
     )
     parser.add_argument(
-        "--throws", type=whole_number(1, MAX_ATTEMPTS), metavar="N", help="end after N throws, spins or games"
+        "--throws", type=whole_number(1, MAX_ATTEMPTS), metavar="N", help="end after N attempts or games"
     )
     parser.add_argument(
         "--technician",
         action="store_true",
-        help="simulate a technician, who does what `tablectl test` and `tablectl calibrate` request, in place"
-        " of players",
+        help="simulate no players, but a technician who follows the instructions of `tablectl test` and"
+        " `tablectl calibrate`",
     )
     parser.add_argument(
         "--staff",
         choices=("virtual", "me"),
         default="virtual",
-        help="the staff; with `me`, you start each throw, spin or deal and rule on it, the controller is"
-        " started too, and a score at the end shows what you missed (default: virtual)",
+        help="the staff: virtual people, or you; with `me`, the command also starts the controller, you start"
+        " and rule on each attempt, and a score at the end lists your mistakes (default: virtual)",
     )
     parser.add_argument(
         "--camera",
         choices=("scripted", "rendered"),
         default="scripted",
-        help="the source of the dice's tracks and faces: a script with a sensor's errors, or the product's"
-        " dice camera on rendered pictures of simulated throws (default: scripted)",
+        help="the source of the dice's tracks and faces: a script that imitates a sensor's errors, or the"
+        " product's dice camera, which watches rendered pictures of simulated throws (default: scripted)",
     )
     parser.add_argument("--list-faults", action="store_true", help="list the faults and their symptoms")
 
@@ -100,7 +100,7 @@ def run(arguments: argparse.Namespace) -> int:
         say("simulate: TABLE is missing; name a table or its file, or use --list-faults")
         return BAD_INPUT
     screen = Screen(sys.stdout)
-    screen.draft("the virtual table is being set up...")
+    screen.draft("setting up the virtual table...")
     from controller.cli.simulation import Simulation  # noqa: PLC0415 - takes a second or two on a small machine
     from drivers.sim.setting import UnplayableTableError  # noqa: PLC0415 - as above
 
@@ -113,7 +113,7 @@ def run(arguments: argparse.Namespace) -> int:
     except (SettingsError, UnplayableTableError) as error:
         say(error)
     except OSError as error:
-        # The errors of `drivers.sim.stage` contain complete messages.
+        # An OSError raised by `drivers.sim.stage` has a complete message in `strerror`.
         say(f"{error.filename or arguments.dir}: {error.strerror or error}")
     return BAD_INPUT
 

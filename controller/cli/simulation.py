@@ -1,4 +1,4 @@
-"""The simulation of `tablectl simulate`: a table's hardware and people behind pseudo-terminals."""
+"""The simulation of `tablectl simulate`: people at a table, and its hardware on pseudo-terminals."""
 
 import argparse
 import errno
@@ -55,7 +55,7 @@ MEAN_FAULT_INTERVAL_S = 20.0
 _FIRST_FAULT_US = 15_000_000
 _KINDS: tuple[str, ...] = get_args(DeviceKind)
 _MAX_FOLDER_CHARS = 90
-"""Maximum length of a socket's path, 107 bytes, less the longest name in the folder."""
+"""Maximum length of the folder's path: 107 bytes, the limit for a socket, less the longest name inside."""
 _MAX_RENDERED_THROWS = 1_000_003
 """Maximum number of throws per run, so that runs with different seeds have no throw in common."""
 
@@ -68,7 +68,11 @@ class ThrowRenderer:
     """
 
     def __init__(self, seed: int, table: DiceTable) -> None:
-        """Start computing the first throw; raises ImportError without the extras `physics` and `vision`."""
+        """Start computing the first throw.
+
+        Raises:
+            ImportError: the extra `physics` or `vision` is not installed.
+        """
         from drivers.sim.rendered_throws import throw  # noqa: PLC0415 - optional dependencies
 
         self._throw = throw
@@ -152,7 +156,7 @@ class Simulation:
         if len(str(self._folder)) > _MAX_FOLDER_CHARS:
             length = len(str(self._folder))
             found = f"found a path of {length} characters, expected at most {_MAX_FOLDER_CHARS}"
-            why = "because a socket's path has at most 107; choose a shorter --dir"
+            why = "because a socket's path can have at most 107; choose a shorter --dir"
             raise OSError(errno.ENAMETOOLONG, f"{found}, {why}", str(self._folder))
         self._folder.mkdir(parents=True, exist_ok=True)
         self._claim = FolderLock(self._folder)
@@ -223,9 +227,7 @@ class Simulation:
         print(f"  echo {request} > {folder}/{FAULT_PIPE}      ({tablectl} simulate --list-faults)")
         if self._arguments.technician:
             print(f"  {tablectl} test {first} --socket {folder}/control.sock")
-            nobody = (
-                "There are no players; a technician at the table does what `test` and `calibrate` request."
-            )
+            nobody = "There are no players; a technician follows the instructions of `test` and `calibrate`."
             screen.lines(screen.wrapped(nobody, 0))
         screen.lines(
             (
@@ -267,7 +269,7 @@ def story_line(story: Story) -> str:
 
 
 def _ending(outcomes: Sequence[Expected]) -> str:
-    """Return the end of a card game: the winner's outcome or, without a winner, the last outcome."""
+    """Return the end of a card game: the winner's outcome or, if nobody won, the last outcome."""
     if not outcomes:
         return ""
     last = next((each for each in outcomes if each["type"] == "game.won"), outcomes[-1])
@@ -354,7 +356,8 @@ def _sensors_on(document: Document, name: str, settings: TableSettings) -> Itera
         if device is None or not number.isdecimal() or not isinstance(fields, dict):
             raise UnplayableTableError(
                 f"devices.{name}.channels.{number}: found {channel!r},"
-                f" expected a whole number with `dev`, one of {', '.join(settings.devices)}"
+                " expected a whole number as the key, a mapping as `fields`, and a `dev` that is one of"
+                f" {', '.join(settings.devices)}"
             )
         written = {*fields, "wall"} if device.wall else {*fields}
         yield int(number), Sensor(str(dev), tuple(device.reads), frozenset(written))

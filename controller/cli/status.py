@@ -180,7 +180,7 @@ def _play(status: Status) -> Iterator[Entry]:
     without = _mapping(state.get("three_card")).get("without_pair_plus")
     if isinstance(without, list) and without:
         seats = ", ".join(map(str, without))
-        yield Entry("without Pair Plus", f"{seats}: name them before the cards (T-DEAL-2b)")
+        yield Entry("without Pair Plus", f"{seats}: announce them before dealing (T-DEAL-2b)")
 
 
 def _awaited(awaited: Mapping[str, object]) -> Iterator[Entry]:
@@ -263,7 +263,7 @@ def _rate(device: Mapping[str, object]) -> str:
 
 
 HELD_BACK = "counts are withheld until bets are closed"
-"""Replacement for the reading rate, which is withheld while bets are open because it could time a ball."""
+"""Shown instead of the reading rate while bets are open, because the rate could help to time the ball."""
 
 
 def _mapping(value: object) -> dict[str, object]:

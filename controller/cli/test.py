@@ -197,7 +197,7 @@ class GuidedTest:
         link = self._guide.link
         link.try_out(self._name, lamp, "on")
         if self._guide.typed:
-            seen = self._guide.answer(f"is {lamp} on? (y, n)").lower()
+            seen = self._guide.answer(f"is the output `{lamp}` on? (y, n)").lower()
         else:
             link.wait(LAMP_S, typed=False)
             seen = ""

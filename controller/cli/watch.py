@@ -26,7 +26,7 @@ EXAMPLES = (
 
 TOPICS = ("outcomes", "readings", "lamps", "faults")
 _IN_WORDS = ("outcomes", "faults")
-"""The default topics; lamps only repeat outcomes, and readings are too fast to follow."""
+"""The default topics; lamps only repeat outcomes, and readings arrive too fast to follow."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

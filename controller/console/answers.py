@@ -19,7 +19,7 @@ class Reason(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Awaited(msgspec.Struct, frozen=True, kw_only=True):
-    """The review or proposal that waits for a person."""
+    """The review or proposal that is waiting for a person."""
 
     attempt: str
     number: int
@@ -52,7 +52,7 @@ class Bets(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Lock(msgspec.Struct, frozen=True, kw_only=True):
-    """The lock of the table: its originator, its cause, and the condition that clears it."""
+    """The lock of the table: who or what set it, the cause, and the condition that clears the lock."""
 
     by: str = ""
     who: str | None = None

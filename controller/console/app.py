@@ -48,7 +48,7 @@ HEARTBEAT_INTERVAL_S = 10.0
 DECISION_TIMEOUT_S = 5.0
 """Maximum time that the answer to an input waits for the table's decision."""
 MUST_NAME_ATTEMPT = frozenset({"accept", "void", "no_roll", "set_dice", "set_number", "misdeal"})
-"""Rulings for which a screen must name the attempt. They then can't apply to a different attempt."""
+"""Rulings for which a screen must name the attempt, so that a ruling can't apply to a different attempt."""
 Handler = Callable[[Request], Awaitable[Response]]
 Short = Annotated[str, Meta(min_length=1, max_length=64)]
 _STATIC = Path(__file__).parent / "static"
@@ -103,7 +103,7 @@ _enter_input_of = msgspec.json.Decoder(EnterInput).decode
 
 
 def _end_of(request: Request) -> Callable[[], None]:
-    """Return a function that closes a request's connection. In tests it does nothing."""
+    """Return a function that closes a request's connection; in tests, the function does nothing."""
     connection: LimitedConnection | None = request.scope.get("state", {}).get("connection")
     return _nothing if connection is None else connection.abort
 
@@ -317,7 +317,7 @@ class Console:
         still_valid: Callable[[], Awaitable[bool]],
         slot: StreamSlot | None = None,
     ) -> AsyncIterator[bytes]:
-        """Yield the changed panels or a heartbeat, immediately and after each return of `wait`.
+        """Yield the changed panels or a heartbeat, at once and each time that `wait` returns.
 
         The stream ends when `still_valid` returns False.
         """

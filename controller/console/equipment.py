@@ -43,7 +43,7 @@ class DeviceRow(msgspec.Struct, frozen=True, kw_only=True):
     figures: dict[str, object] = {}
     reads: tuple[str, ...] = ()
     calibrates: Literal["camera", "walls", "wheel"] | None = None
-    """The device's kind of calibration; None if it needs none or has a separate program for it."""
+    """The device's kind of calibration; None if `tablectl calibrate` does not calibrate the device."""
 
     @property
     def found(self) -> str:

@@ -1,8 +1,8 @@
 """The state shared by all screens, and the streams that send it to the screens.
 
-The console fetches the state every few seconds and when the controller reports a change. The state includes
-a camera's pictures of the throw under review. The controller names their files only for an attempt that waits
-for a person, and the console verifies each file.
+The console fetches the state every few seconds and when the controller reports a change. The state includes a
+camera's pictures of the throw under review. The controller names the picture files only for an attempt that
+awaits a ruling, and the console verifies each file.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ from controller.model.conversion import converter_of
 RETRIES, RETRY_S = 8, 0.5
 """Number and interval of attempts to load a missing file. The camera names a file before writing it."""
 MAX_FILES_IN_MEMORY = 2
-"""Number of verified files kept in memory, one for each die of a throw. A file has at most 12 MB."""
+"""Number of verified files kept in memory, one for each die of a throw. A file's size is at most 12 MB."""
 SLOWDOWN = 4
 """The factor by which a clip is slowed down. A contact lasts only three frames."""
 MAX_FRAME_S = 0.5
@@ -139,7 +139,7 @@ RECONNECT_S = 0.3
 MIN_POLL_S = 0.04
 """Minimum interval between two requests. A person does not notice this delay."""
 REFRESH_S = 5.0
-"""Interval between requests without a reported change, for values such as a fault's age."""
+"""Interval between requests when no change is reported, for values such as a fault's age."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +167,7 @@ class Feed:
     """Keeps `now` up to date, and wakes the streams when it changes."""
 
     def __init__(self, link: Link, filmed: ReviewPictures) -> None:
-        """Use the controller at this link; `run` follows it."""
+        """Use the controller at this link; `run` keeps the state up to date."""
         self._link = link
         self._filmed = filmed
         self._reviewed: asyncio.Queue[ReviewId] = asyncio.Queue()
@@ -231,7 +231,7 @@ class Feed:
                 pass
 
     async def _load_pictures(self) -> None:
-        """Load pictures. This separate task keeps the other panels from waiting for them."""
+        """Load pictures in a separate task, so that the other panels do not wait for the pictures."""
         while True:
             review = await self._reviewed.get()
             await self._filmed.load(self._link, review)

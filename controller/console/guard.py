@@ -1,9 +1,9 @@
 """The checks that every request must pass (host, origin, size, body), and the sessions of signed-in people.
 
-A page of another site can send requests from a browser that is signed in here. The origin of a POST must
-therefore be this console. Requests for unknown host names are refused, because another site could point its
-name at this port (DNS rebinding). A cookie identifies a browser's session. A token in each page proves that
-one of the console's pages sent a request.
+A page on another site can send requests from a browser that is signed in here. The origin of a POST must
+therefore be this console. Requests for unknown host names are refused, because another site could make its
+host name resolve to this machine (DNS rebinding). A cookie identifies a browser's session. A token in each
+page proves that one of the console's pages sent a request.
 """
 
 import asyncio
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 MAX_BODY_BYTES = 4096
-"""Maximum size of a request's body in bytes. An input with all its arguments has a few hundred."""
+"""Maximum size of a request's body in bytes. An input with all its arguments needs a few hundred."""
 BODY_TIMEOUT_S = 5.0
 """Maximum time for a body to arrive."""
 HEADERS = (

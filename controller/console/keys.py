@@ -13,7 +13,7 @@ Fields = Mapping[str, object]
 Look = Literal["plain", "stop", "go", "quiet"]
 
 SEATS: Mapping[str, int] = {"craps": 16, "roulette": 8, "high_roller": 12, "three_card": 7}
-"""The number of seats offered, which is the maximum at a table of each game."""
+"""The number of seats offered, which is the maximum for a table of each game."""
 DEFAULT_SEATS = max(SEATS.values())
 """The number of seats offered at tables of other games."""
 _RANKS = tuple("23456789TJQKA")
@@ -109,7 +109,7 @@ class Group:
     """Keys for the whole table, under one heading."""
 
     name: str
-    """Identifies the group if its heading changes. An open group then stays open."""
+    """Identifies the group even if its heading changes, so that an open group remains open."""
     title: str
     keys: tuple[Key, ...] = ()
     forms: tuple[Form, ...] = ()
@@ -241,7 +241,7 @@ def _last_result(floor: Floor, number: int | None) -> Data | None:
 
 
 def _void(floor: Floor, number: int | None) -> bool:
-    """Return whether the attempt's current outcome is void. Its wagers are then returned (!T-14)."""
+    """Return whether the attempt is void at present; a void attempt's wagers are returned (!T-14)."""
     data = _last_result(floor, number)
     return data is not None and data.dice is None and data.number is None and data.hands is None
 

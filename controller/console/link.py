@@ -9,7 +9,7 @@ import msgspec
 Json = dict[str, object]
 
 ANSWER_TIMEOUT_S = 12.0
-"""Maximum time for an answer. An input alone can wait 5 s for the table's decision."""
+"""Maximum time for an answer. An input can wait up to 5 s for the table's decision."""
 MAX_ANSWER_BYTES = 4 * 2**20
 """Maximum size of an answer. A throw's drawing has about 100,000 bytes."""
 _encode = msgspec.json.Encoder().encode

@@ -23,7 +23,7 @@ __all__ = ["CONTENT_TYPE", "exposition", "read_status", "type_of_line"]
 
 
 class Awaited(msgspec.Struct, frozen=True, kw_only=True):
-    """The attempt that waits for a person, under review or with a proposed result."""
+    """The attempt that is waiting for a person, under review or with a proposed result."""
 
     state: str
 
@@ -144,7 +144,7 @@ def _families(status: Status) -> Iterator[Metric]:
     waits = "" if status.awaited is None else status.awaited.state
     yield _gauge(
         "table_awaits_person",
-        "Whether an attempt waits for a person: for a ruling (review) or a confirmation (proposed)",
+        "Whether an attempt is waiting for a ruling (review) or a confirmation (proposed)",
         {(why,): why == waits for why in ("review", "proposed")},
         ("why",),
     )

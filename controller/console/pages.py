@@ -17,7 +17,7 @@ _TOTALS = tuple(map(str, range(2, 13)))
 
 
 def environment() -> jinja2.Environment:
-    """Return the template environment. It escapes all values, and raises an error for unknown ones."""
+    """Return the template environment. It escapes all values, and raises an error for undefined names."""
     env = jinja2.Environment(
         loader=jinja2.PackageLoader("controller.console"),
         autoescape=True,

@@ -1,4 +1,4 @@
-"""The console's HTTP server. It limits the time of each connection, and refuses plain HTTP on a TLS port."""
+"""The console's HTTP server, which limits each connection's duration and refuses plain HTTP on a TLS port."""
 
 import socket
 import ssl
@@ -81,7 +81,7 @@ def _answer(connection: socket.socket) -> None:
 
 
 LIMITS = Limits(max_open=96, exchange_s=300.0)
-"""Limits on connections. An exchange may take long, because a technician's download may be slow."""
+"""Limits on connections. An exchange can take minutes, because a technician's download can be slow."""
 STOP_S = 2
 HEAD_BYTES = 16_384
 

@@ -32,7 +32,7 @@ from controller.console.pages import environment
 Does = Literal["test", "camera", "walls", "wheel"]
 """A guided test, or the calibration of a camera, a wall sensor or a wheel."""
 Answer = Literal["done", "skip", "yes", "no", "lamp"]
-"""A technician's answer: a step is done or skipped, yes or no to a question, or the lamps may be lit."""
+"""A technician's answer: a step is done or skipped, yes or no, or permission to light the lamps."""
 Look = Literal["plain", "ask", "pass", "fail", "skipped", "next"]
 
 
@@ -89,11 +89,11 @@ class Bench(Protocol):
         """Start the work; the token identifies the technician."""
 
     def doctor(self) -> Sequence[CheckResult]:
-        """Run the checks that this process can make. They take seconds."""
+        """Run the checks that this process can make. The checks take several seconds."""
 
 
 REFRESH_S = 2.0
-"""Interval at which the devices are fetched without a reported change, for values such as rates."""
+"""Interval at which the devices are fetched if no change is reported, for values such as rates."""
 MIN_REDRAW_INTERVAL_S = 0.4
 """Minimum interval between two updates of the charts."""
 WORK_POLL_S = 0.25
@@ -357,7 +357,7 @@ class Technician:
         session = self._technician(request)
         answered = await body_of(request, _answered_of)
         work = self._current_work(session)
-        await self._sessions.token(session)  # An answer counts as activity.
+        await self._sessions.token(session)  # This restarts the idle time.
         if answered.answer not in work.answers:
             raise Refusal(409, "not_now", "this question is no longer open")
         work.answer(answered.answer)

@@ -18,7 +18,7 @@ CAUSES: Mapping[str, str] = {
     "called": "called by the staff",
     "cheating": "called by the staff",
     "disputed": "called by the staff after a dispute",
-    "low_confidence": "a face can't be read for certain",
+    "low_confidence": "a face can't be read with certainty",
     "conflict": "the sensors disagree",
     "missing_reading": "a sensor reading is missing",
     "wall_unclear": "it is not clear whether {die} hit the wall",
@@ -31,7 +31,7 @@ CAUSES: Mapping[str, str] = {
     "rotor_reversed": "the wheel was turned backwards",
     "late_close": "bets were still open when the ball dropped",
     "revolutions_unclear": "it is not certain that the ball made four revolutions",
-    "wrong_count": "a wrong number of cards was dealt",
+    "wrong_count": "the wrong number of cards was dealt",
     "card_twice": "a card was dealt twice",
     "shoe_opened": "the shoe was opened",
     "unread_card": "a card can't be read",
@@ -63,8 +63,8 @@ _CALLS: Mapping[str, str] = {
 _VOIDS: Mapping[str, str] = {"roll": "No Roll", "spin": "No Spin", "deal": "Misdeal"}
 _STAGES: Mapping[str, str] = {"button_draw": "Draw for the button", "roll_off": "Roll-off", "rebuy": "Re-buy"}
 _RESULT_REQUESTS: Mapping[str, str] = {
-    "roll": "touch what the dice show",
-    "spin": "touch where the ball lies",
+    "roll": "touch the faces of the dice",
+    "spin": "touch the ball's pocket",
     "deal": "enter the missing card",
 }
 """The instructions for a review whose result may be entered."""
@@ -88,7 +88,7 @@ def cause(reason: Reason) -> str:
 
 
 def describe_cause(reason: Reason, among: Sequence[Reason]) -> str:
-    """Return one of several reasons as text. A reason for both dice has a separate text."""
+    """Return one of several reasons as text. If the reason applies to both dice, the text names both."""
     dice = {one.die for one in among if (one.code, one.rule) == (reason.code, reason.rule)}
     if dice == {1, 2} and reason.code in _OF_BOTH:
         return _OF_BOTH[reason.code]
@@ -147,7 +147,7 @@ def outcome(shown: AttemptOutcome) -> str:
 
 
 def result(shown: AttemptOutcome) -> str:
-    """Return the text of a result that can be called back. For a deal this is the announcement."""
+    """Return the text of a result that can be corrected; for a deal, the dealer's announcement."""
     return shown.data.announcement or outcome(shown)
 
 
@@ -172,17 +172,17 @@ _PROMPTS: Mapping[str, str] = {
     "dice": "both dice",
     "number": "the number",
     "seat": "a seat",
-    "to": "whose card",
+    "to": "the card's position",
     "seats": "the positions",
     "card": "the card",
-    "count": "how many cards",
+    "count": "the number of cards",
     "chips": "a colour",
 }
 """The choices to make, by field."""
 
 
 def prompt(fields: Sequence[str], chosen: Sequence[str] = ()) -> str:
-    """Return the instruction for the choices that enable the key. A card's seat may be chosen already."""
+    """Return the instruction for the choices that enable the key, without a seat that is already chosen."""
     if "wrong" in fields:
         return "Touch the incorrect card, then the correct one"
     open_ = [field for field in fields if not (field in ("to", "seat") and chosen)]

@@ -1,12 +1,12 @@
 """The reorder buffer, which puts readings into the order of their times.
 
 Readings from different devices arrive out of order. The buffer holds each reading until the watermark, the
-current time minus the maximum lateness, has passed the reading's time. A reading that arrives later is late
-and does not count.
+current time minus the maximum lateness, has passed the reading's time. A reading that arrives after the
+watermark has passed the reading's time is late, and does not count.
 
 A reading whose time is far from the current time is doubtful. A reading far ahead would make all others late;
-a reading far behind may be the first after a clock was set back. The buffer accepts a doubtful reading once a
-later reading confirms it, or once the time reaches a reading far ahead. If arrival times are recorded, a
+a reading far behind might be the first after a clock was set back. The buffer accepts a doubtful reading once
+a later reading confirms it, or once the time reaches a reading far ahead. If arrival times are recorded, a
 reading can't advance the time by more than `MAX_AHEAD_US` beyond its arrival.
 """
 
@@ -146,7 +146,7 @@ class ReorderBuffer:
                 yield reading, behind_us
 
     def _confirm_pause(self, first: _Doubtful, reading: AnyReading, t: int) -> None:
-        """Accept the first reading after a pause, which the second one confirms."""
+        """Accept the first reading after a pause, because the second reading confirms the pause."""
         self._doubtful = None
         self._put(first.reading, first.now)
         if t - first.now <= LEAP_US:
@@ -199,7 +199,8 @@ class ReorderBuffer:
     def _settle_doubt(self, now: int) -> int:
         """Accept the doubtful reading or set it aside, depending on the time of the next reading.
 
-        If the two show that a clock was set back, return the shift in us for all later readings, otherwise 0.
+        If the two readings show that a clock was set back, return the shift in us for all later readings,
+        otherwise 0.
         """
         assert self._doubtful is not None
         doubtful, self._doubtful = self._doubtful, None
@@ -303,7 +304,7 @@ class ReorderBuffer:
 
     @property
     def certain_us(self) -> int:
-        """The watermark on the table's clock, which `advance` uses."""
+        """The watermark, as a time of the clock whose times are passed to `advance`."""
         return self.watermark - self._shift_us
 
     @property

@@ -48,7 +48,7 @@ class _Kind(NamedTuple):
 
     begins: tuple[type[Reading], ...]
     ruling: str
-    """The only possible ruling apart from `void`, because readings of the attempt may be missing."""
+    """The only possible ruling apart from `void`, because readings of the attempt might be missing."""
     void: str
 
 
@@ -69,7 +69,7 @@ class InFlight(NamedTuple):
 
 
 class LastRow(NamedTuple):
-    """A row of a type in `RESUMED_FROM`: its name and contents, or None if the contents are unreadable."""
+    """A row of a type in `RESUMED_FROM`; `data` is None if the row's contents are unreadable."""
 
     name: str
     data: Data | None
@@ -109,7 +109,7 @@ def resume(
             bets_closed = name == "bets.closed"
         elif isinstance(data, TableEvent):
             held = is_lock_held(name, data, held=held)
-        elif data is None:  # unreadable; it may be a person's lock
+        elif data is None:  # unreadable; this might be a person's lock
             held = True
     locked = state.lock == "locked"
     for cut in in_flight:
@@ -191,7 +191,7 @@ class CutOffAttempts:
         self.pending = pending
 
     def lapses_at(self, reading: AnyReading) -> bool:
-        """Return whether this reading begins a new attempt, with which the pending attempts lapse."""
+        """Return whether this reading begins a new attempt, which makes the pending attempts lapse."""
         return isinstance(reading, tuple(kind for cut in self.pending for kind in _KINDS[cut.attempt].begins))
 
     def ruled_by(self, entered: Input) -> bool:
@@ -280,7 +280,7 @@ class OpenAttempts:
     """The numbers of the last attempts of each kind that ended or went to review."""
 
     def __init__(self, first: NextNumbers) -> None:
-        """Start with all attempts before these next numbers as ended."""
+        """Treat all attempts before these next numbers as ended."""
         self._ended: dict[AttemptKind, int] = {kind: getattr(first, kind) - 1 for kind in ATTEMPT_KINDS}
         self._reviewed = dict(self._ended)
 

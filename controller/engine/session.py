@@ -39,7 +39,7 @@ _NOTHING: tuple[Effect, ...] = ()
 OnInput = Callable[[Input, InputRefused | None, str], None]
 """Called for each decided input, with the refusal (None if the input was accepted) and the answer."""
 _BEGINS_ALONE = (DieReleased, Card)
-"""The kinds of readings of which a single one begins an attempt; a ball's launch requires a lap of pulses."""
+"""Kinds of readings that begin an attempt at once; a ball's launch is detected only after a revolution."""
 _CHANGES_MODE = frozenset({Input, Switch, DeviceUp, DeviceDown, DeviceFault})
 """The kinds of readings that can change whether the game receives readings."""
 
@@ -181,7 +181,7 @@ class Session:
     def finish(self, *, cut: bool = False) -> Sequence[Effect]:
         """Handle all readings and fire all timers; with `cut`, stop at the last reading.
 
-        With `cut`, the attempt in progress goes to review with `power_lost`, because later readings may be
+        With `cut`, the attempt in progress goes to review with `power_lost`, because later readings might be
         missing.
         """
         if cut:
@@ -415,7 +415,7 @@ class Session:
         if entered.name in SETTLEMENT_INPUTS:
             if entered.by != SETTLEMENT:
                 raise InputRefused("unknown_input", "only the settlement engine may report bets")
-            self._game.enter(entered)  # In any mode; games without such an input ignore it.
+            self._game.enter(entered)  # Accepted in any mode; a game without such an input ignores it.
             return
         require_role(entered, self._setup.ruleset)
         match entered.name:

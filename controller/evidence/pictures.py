@@ -194,7 +194,7 @@ class Hold(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class HeldError(Exception):
-    """A file that may not be deleted; the message names the person who placed the hold, and the reason."""
+    """A file that must not be deleted; the message names the person who placed the hold, and the reason."""
 
 
 _decode_deleted = msgspec.json.Decoder(DeletionRecord).decode
@@ -209,7 +209,7 @@ class Folder:
     """A folder of picture files; several processes may use it at the same time."""
 
     def __init__(self, path: Path) -> None:
-        """Use this folder; it need not exist for reading."""
+        """Use this folder; for reading, the folder need not exist."""
         self.path = path
 
     def begin(self) -> None:
@@ -429,7 +429,7 @@ class StorageThread:
                 self._say(f"{self._folder.path}: pictures {closed.sha256} were not kept ({error.strerror})")
 
     def _file_time_s(self) -> float:
-        """Return a new file's time; with an unsynchronized clock, at least the newest file's time."""
+        """Return a new file's time; if the clock is not synchronized, at least the newest file's time."""
         wall = self._wall()
         if wall.synced:
             return wall.s

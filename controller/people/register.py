@@ -114,7 +114,7 @@ _register_of = msgspec.json.Decoder(Register).decode
 
 
 def is_pin_of(person: Person | None, typed: str) -> bool:
-    """Return whether this is the person's PIN; without a person, return False after equal computing time."""
+    """Return whether this is the person's PIN; for None, take as long to compute, and return False."""
     salt, _, digest = ("00" * 16, "", "") if person is None else person.pin.partition(":")
     return hmac.compare_digest(_hash(typed[:MAX_PIN], salt), digest)
 
@@ -125,7 +125,7 @@ def new_register() -> Register:
 
 
 def read_register(file: Path) -> Register:
-    """Return the register in this file; without a file, return an empty register.
+    """Return the register in this file; if there is no file, return an empty register.
 
     Raises:
         RegisterError: users other than its owner can read the file, or the file is not a register.
@@ -136,7 +136,8 @@ def read_register(file: Path) -> Register:
     except FileNotFoundError:
         return new_register()
     if mode & (stat.S_IRWXG | stat.S_IRWXO):
-        raise RegisterError(f"{file}: found mode {stat.S_IMODE(mode):04o}, expected 0600: chmod 600 {file}")
+        found = f"found mode {stat.S_IMODE(mode):04o}"
+        raise RegisterError(f"{file}: {found}, expected 0600; run: chmod 600 {file}")
     try:
         return _register_of(file.read_bytes())
     except msgspec.MsgspecError as error:
@@ -151,7 +152,7 @@ def write_register(file: Path, register: Register) -> None:
 
 
 def write_private(file: Path, data: bytes, mode: int = _MODE) -> None:
-    """Write a file atomically. As root, give the file to the owner of its folder."""
+    """Write a file atomically. If run as root, make the folder's owner the owner of the file."""
     draft = file.with_name(f"{file.name}.new")
     draft.unlink(missing_ok=True)
     descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
@@ -199,7 +200,8 @@ class TriesFile:
     def read(self, now_us: int) -> dict[str, Tries]:
         """Return the stored tries; empty for an unusable file, so that staff can still sign in.
 
-        After a reboot, a stored lock's end may be days ahead; the lock then lasts no longer than a new lock.
+        After a reboot, a stored lock's end can be days ahead; the lock is then shortened to the duration of a
+        new lock.
         """
         try:
             kept = _decode_tries(self._file.read_bytes())
@@ -270,7 +272,7 @@ _decode_known = msgspec.json.Decoder(Known).decode
 
 
 def digest_of(screen: str | None) -> str:
-    """Return the digest of a screen's secret, stored in the secret's place; empty without a secret."""
+    """Return the digest of a screen's secret, which is stored instead of it; empty if there is no secret."""
     return "" if not screen else hashlib.sha256(screen.encode()).hexdigest()[:32]
 
 
@@ -325,7 +327,7 @@ class ScreensFile:
         except (OSError, msgspec.MsgspecError) as error:
             self._log(
                 f"{self._file}: found an unreadable file ({error}), expected the known screens;"
-                " every screen counts as unknown"
+                " every screen is treated as unknown"
             )
             return {}
 

@@ -93,7 +93,7 @@ class SignInSessions:
         self._sessions: dict[str, Session] = {}
 
     def names(self) -> tuple[str, ...]:
-        """Return the names of the people in the register, in its order."""
+        """Return the names of the people in the register, in the register's order."""
         return tuple(one.name for one in self._register().people)
 
     def sign_in(

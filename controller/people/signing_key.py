@@ -67,7 +67,7 @@ class SigningKey:
 
 
 def _file_stamp(file: Path) -> tuple[int, int, int]:
-    """Return the file's inode, modification time (ns) and size; zeros without a file."""
+    """Return the file's inode, modification time (ns) and size; zeros if there is no file."""
     try:
         now = file.stat()
     except FileNotFoundError:
@@ -80,7 +80,7 @@ def _load(folder: Path) -> Ed25519PrivateKey:
     if not file.exists():
         why = f" ({last.who} revoked it: {last.reason})" if last and not last.new else ""
         raise ValueError(
-            f"{file}: there is no key{why}; create one: tablectl keys replace console {file} --reason WORDS"
+            f"{file}: there is no key{why}; run: tablectl keys replace console {file} --reason WORDS"
         )
     key = _read(file)
     public = _public(key)
@@ -132,8 +132,8 @@ def _read(file: Path) -> Ed25519PrivateKey:
     if mode & (stat.S_IRWXG | stat.S_IRWXO):
         raise ValueError(
             f"{file}: found mode {mode:04o}, expected 0600, because anyone who has the key can sign in as"
-            f" anyone: chmod 600 {file}; if others may have read it: tablectl keys rotate console {file}"
-            " --reason WORDS"
+            f" anyone; run: chmod 600 {file}; if others might have read the key, also run:"
+            f" tablectl keys rotate console {file} --reason WORDS"
         )
     text = file.read_bytes()
     if _HEX_FORM.fullmatch(text.strip()):

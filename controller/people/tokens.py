@@ -75,7 +75,7 @@ class Verifier:
     """Checks tokens with the public key in the sign-in process's file; a new key takes effect at once."""
 
     def __init__(self, file: Path | None, now_us: BootClock) -> None:
-        """Use the key in this file; without a file, every token is refused."""
+        """Use the key in this file; if `file` is None, refuse every token."""
         self._file = file
         self._now_us = now_us
         self._read: tuple[int, Ed25519PublicKey] | None = None

@@ -24,7 +24,7 @@ _MAX_NEIGHBOURS = 2
 
 
 class UncuttableError(LogError):
-    """A cut during an attempt, which changes the outcomes."""
+    """A cut that changes the outcomes, because an attempt was in progress."""
 
 
 class Piece(NamedTuple):
@@ -36,7 +36,7 @@ class Piece(NamedTuple):
 
 
 def cut(log: Log, ruleset: RuleSet, from_us: int, to_us: int) -> Piece:
-    """Return the readings that arrived from `from_us` to before `to_us`, with the state at the start.
+    """Return the readings that arrived at or after `from_us` and before `to_us`, with the state at `from_us`.
 
     Raises LogError at a bad line, and UncuttableError if a cut during an attempt changes the outcomes.
     """
@@ -110,7 +110,7 @@ class _ReplayResult:
                 self.outcomes.setdefault(number, []).append(outcome)
 
     def _record_launch(self, judged: Judged, number: int) -> None:
-        # The evidence may contain readings from before the attempt.
+        # The evidence can contain readings from before the attempt.
         before_us = self.outcomes[number - 1][-1].t if number - 1 in self.outcomes else 0
         launches = (r for r in judged.readings if isinstance(r, _LAUNCHES) and r.t >= before_us)
         first_us = min(map(_arrival, launches), default=judged.basis.decided_at_us)

@@ -35,9 +35,9 @@ DEFAULT_SESSION = "replay"
 def build_setup(header: Header, ruleset: RuleSet, name: str, calls: Calls | None = None) -> Setup:
     """Return a session's setup from a log's header.
 
-    `name` is the log's name for messages. `calls` overrides the header's setting of who makes the calls.
-    Raises LogError if the header lacks the geometry for the rule set's game, has a different one, or has an
-    impossible wheel.
+    `name` is the log's name for messages. `calls` overrides the header's setting for calls. Raises LogError
+    if the header lacks the geometry for the rule set's game, has a different geometry, or has an impossible
+    wheel.
     """
     needed = game_of(ruleset.game).geometry
     given = [part for part in ("dice_table", "wheel") if getattr(header, part) is not None]
@@ -76,7 +76,7 @@ def _check_wheel(wheel: Wheel, ruleset: RuleSet, name: str) -> None:
 
 
 def replay(log: Log, setup: Setup, progress: Callable[[int], None] | None = None) -> Iterator[Effect]:
-    """Run a log through a session, and yield all effects in order, including those at the end.
+    """Run a log through a session, and yield all effects in order, including those at the log's end.
 
     `progress` is called at intervals with the number of lines read. Raises LogError at a bad line.
     """
@@ -117,7 +117,7 @@ class Case:
 def find_cases(folder: Path) -> list[Case]:
     """Return every `NAME.jsonl` or `NAME.jsonl.gz` in a folder as a case, sorted by name.
 
-    The path of the expected outcomes is `NAME.expected.jsonl`; the file may be missing.
+    The path of the expected outcomes is `NAME.expected.jsonl`; the file might not exist.
     """
     return sorted(_cases(folder), key=lambda case: (case.name, case.log))
 
@@ -131,7 +131,7 @@ def _cases(folder: Path) -> Iterator[Case]:
 
 
 Json = dict[str, object]
-_ADVICE = "`tablectl replay LOG --json` writes such a file"
+_ADVICE = "`tablectl replay LOG --json > FILE` writes such a file"
 _EXPECTED = 'an expected outcome such as {"type": "roll.called", "data": {"dice": [3, 4]}}'
 
 

@@ -1,6 +1,6 @@
 """The catalogue of rules in our own words, with each rule's id, document, line numbers and meaning.
 
-One text for each document, and one for the gaps in the documents, follow the code.
+The texts after the code contain the rules: one text for each document, and one for the gaps in the documents.
 """
 
 import re

@@ -1,7 +1,8 @@
-"""An HTTP server that limits the number of connections and the time of each step of a connection.
+"""An HTTP server that limits the number of connections and the duration of each step of a connection.
 
-If all slots are taken, a new connection replaces the oldest idle connection, untrusted connections first.
-Therefore clients that send incomplete requests can't exclude others.
+If all slots are taken, a new connection replaces the oldest idle connection or, if none is idle, the oldest
+whose client does not read its answer. Untrusted connections are replaced first. Therefore clients that send
+incomplete requests can't exclude other clients.
 """
 
 import asyncio
@@ -20,7 +21,7 @@ class Limits:
     """The limits of a server's connections."""
 
     max_open: int = 64
-    """Maximum number of simultaneous connections; a process may be limited to 1,024 open files."""
+    """Maximum number of simultaneous connections; a process is often limited to 1,024 open files."""
     handshake_s: float = 5.0
     head_s: float = 5.0
     """Maximum time from the start of a connection to the end of the first request's head."""
@@ -195,7 +196,7 @@ class Server(uvicorn.Server):
         await super().shutdown(sockets)
 
     async def on_tick(self, counter: int) -> bool:
-        """Log, once a minute, the number of connections refused or ended by reason."""
+        """Log, once a minute, the numbers of refused and ended connections, by reason."""
         if counter % 600 == 599 and self.slots.counts:
             reasons = ", ".join(f"{count} {what}" for what, count in sorted(self.slots.counts.items()))
             uvicorn.server.logger.warning("connections in the last minute: %s", reasons)

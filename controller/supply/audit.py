@@ -89,7 +89,7 @@ def read_advisories(path: Path) -> list[Advisory]:
         if advisory.withdrawn is None
     ]
     if not any(one.package.ecosystem == ECOSYSTEM for advisory in read for one in advisory.affected or ()):
-        raise AdvisoryFault(f"{path}: contains no advisory for {ECOSYSTEM}; use the OSV export for it")
+        raise AdvisoryFault(f"{path}: contains no advisory for {ECOSYSTEM}; use its OSV export")
     return read
 
 
@@ -166,7 +166,7 @@ NO_FINDINGS, FINDINGS, BAD_INPUT = 0, 1, 2
 
 
 class Finding(NamedTuple):
-    """A pinned release that an advisory affects, or may affect if not `certain`."""
+    """A pinned release that an advisory affects or, if not `certain`, might affect."""
 
     lock: Path
     release: str
@@ -176,7 +176,7 @@ class Finding(NamedTuple):
     def __str__(self) -> str:
         about = self.advisory.summary or (self.advisory.details or "").partition("\n")[0] or "no summary"
         names = ", ".join((self.advisory.id, *(self.advisory.aliases or ())))
-        may = "" if self.certain else "may be affected (the advisory does not list the affected releases): "
+        may = "" if self.certain else "might be affected (the advisory does not list the affected releases): "
         return f"{self.lock}: {self.release}: {may}{names}: {about}"
 
 

@@ -1,7 +1,7 @@
-"""The bill of materials of a release, generated from a lock file by pip-compile: `make sbom`.
+"""The bill of materials of a release, generated from pip-compile's lock file: `make sbom`.
 
-The format is CycloneDX 1.6 (JSON). The bill does not contain the time or data of the machine, so equal lock
-files and versions produce equal bytes.
+The format is CycloneDX 1.6 (JSON). The bill contains neither the time nor data about the machine, so equal
+lock files and versions produce equal bytes.
 """
 
 import re
@@ -50,7 +50,7 @@ def read_lock(path: Path) -> list[PinnedRelease]:
     pinned = [_pinned(path, entry) for entry in _entries(text)]
     if not pinned:
         raise LockFault(
-            f"{path}: pins no release; use a lock file by pip-compile, with lines of the form NAME==VERSION"
+            f"{path}: pins no release; use a lock file from pip-compile, with lines of the form NAME==VERSION"
         )
     return pinned
 

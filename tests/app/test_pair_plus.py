@@ -26,7 +26,7 @@ def test_T_DEAL_2b_positions_without_pair_plus_are_journaled_and_prompted_for_wh
     daemon.clock.reach(daemon.clock.now_us() + SECOND_US)
     drain(daemon)
     shown = "\n".join(status_lines(Screen(StringIO(), {}), status_seen(daemon), everything=False))
-    assert "2, 5: name them before the cards (T-DEAL-2b)" in shown
+    assert "2, 5: announce them before dealing (T-DEAL-2b)" in shown
     play(daemon, [says(daemon.clock.now_us() + SECOND_US, "no_more_bets", "dealer")])
     (closed,) = (outcome.data for outcome in one.outcomes() if outcome.type == "bets.closed")
     assert isinstance(closed, Bets)

@@ -190,10 +190,10 @@ def test_a_camera_that_comes_and_goes_is_reported_once_each_time_and_its_program
     absent, ended = "/dev/video0: there is no such camera", "/dev/video0 ended"
     assert health == [
         ("device_down", absent),
-        ("device_up", "its source is back"),
+        ("device_up", "the source is back"),
         ("device_down", ended),
         ("device_down", absent),
-        ("device_up", "its source is back"),
+        ("device_up", "the source is back"),
         ("device_down", ended),
     ]
     assert [one for one in told if one["kind"] == "alive"]

@@ -176,7 +176,7 @@ def test_a_missing_folder_is_named_before_anything_is_done(
     monkeypatch.chdir(Path(__file__).parents[2])
     assert cli.main(argv) == 2
     said = capsys.readouterr().err
-    assert "the folder /no/such does not exist; create it: mkdir --parents /no/such" in said
+    assert "the folder /no/such does not exist; run: mkdir --parents /no/such" in said
     assert "/no/such/." not in said, "the name of a temporary file must not be shown"
 
 

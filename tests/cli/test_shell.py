@@ -91,7 +91,8 @@ def test_imports_pause_the_garbage_collector_and_restore_its_state(was_on: bool)
 
 @pytest.mark.parametrize("text", ["0.9", "10001", "nan", "inf", "-inf", "", "six"])
 def test_a_number_outside_its_range_is_refused_with_the_range(text: str) -> None:
-    with pytest.raises(argparse.ArgumentTypeError, match=f"found '{text}', expected pixels from 1 to 10000"):
+    expected = f"found '{text}', expected a number of pixels from 1 to 10000"
+    with pytest.raises(argparse.ArgumentTypeError, match=expected):
         real_number(1, 10_000, "pixels")(text)
 
 

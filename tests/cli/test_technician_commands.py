@@ -365,7 +365,7 @@ def test_lamps_are_lit_only_after_confirmation_and_the_person_enters_what_is_see
         ("no_roll", "y", "pass"),
         ("buzzer", "y", "pass"),
     ):
-        somebody.see(f"is {lamp} on?")
+        somebody.see(f"is the output `{lamp}` on?")
         somebody.type(typed)
         somebody.see(f"{found}    {lamp}")
     code, out = somebody.over()

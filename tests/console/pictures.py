@@ -155,7 +155,7 @@ def confirm(album: Album) -> None:
     """Take the pictures of a Craps Version 1 call that waits for confirmation."""
     bob = album.person("bob", LARGE)
     album.screens.play(throw(0, (5, 4)))
-    bob.reads("waits to be confirmed")
+    bob.reads("is waiting for confirmation")
     album.take(bob.page, "confirm")
 
 

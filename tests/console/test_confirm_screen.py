@@ -16,7 +16,7 @@ def test_a_proposed_call_is_accepted_with_one_touch_and_no_player_sees_it_before
     display = browser.new_page(viewport={"width": 1280, "height": 800})
     display.goto(f"{screens.url}/display")
     screens.play(throw(0, (5, 4)))
-    bob.reads("Roll 1 waits to be confirmed", "Proposed: 5-4")
+    bob.reads("Roll 1 is waiting for confirmation", "Proposed: 5-4")
     expect(display.locator(".verdict")).to_have_text("The call is being made")
     expect(display.locator(".big .total")).to_have_count(0)
     bob.touch("Accept 5-4")
@@ -29,7 +29,7 @@ def test_a_proposed_call_is_accepted_with_one_touch_and_no_player_sees_it_before
 def test_a_proposal_is_overruled_with_the_faces_on_the_table(screens: Screens, sign_in: SignIn) -> None:
     bob = sign_in("bob")
     screens.play(throw(0, (2, 2)))
-    bob.reads("waits to be confirmed")
+    bob.reads("is waiting for confirmation")
     roll = bob.page.locator(".rulings").get_attribute("data-attempt")
     bob.choose("die 1 shows 2")
     bob.choose("die 2 shows 3")

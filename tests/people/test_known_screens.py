@@ -102,7 +102,7 @@ def test_known_screens_survive_a_restart_and_are_stored_as_digests_only(
     assert tried(sessions, "ann", "1234", screen) == ""
     (tmp_path / "screens.json").write_text("[", encoding="utf-8")
     assert file.read() == {}
-    assert "counts as unknown" in capsys.readouterr().out
+    assert "is treated as unknown" in capsys.readouterr().out
 
 
 def test_no_more_screens_are_remembered_than_a_house_has() -> None:

@@ -108,7 +108,7 @@ def test_missing_data_in_an_advisory_does_not_count_as_unaffected(
     expected: Json, tmp_path: Path, lock: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main([str(kept(tmp_path, expected)), str(lock)]) == 1
-    assert "may be affected" in capsys.readouterr().out
+    assert "might be affected" in capsys.readouterr().out
 
 
 def test_all_spellings_of_a_package_name_match(tmp_path: Path) -> None:
@@ -188,4 +188,4 @@ def test_an_export_with_null_for_empty_values_is_read(
     printed = capsys.readouterr().out.splitlines()
     assert printed[0].endswith("pydantic 2.13.0: TEST-2026-1: no summary")
     assert len(printed) == 2
-    assert "may be affected" in printed[1]
+    assert "might be affected" in printed[1]

@@ -1,4 +1,4 @@
-// Sends touches as inputs to the table: a key sends its own input, a form the choices made in it.
+// Sends touches to the table as inputs. A key sends the input assigned to it, and a form sends the choices made in it.
 "use strict";
 (() => {
   const page = document.querySelector('meta[name="console-page"]').content;
@@ -50,7 +50,7 @@
     }
   }
 
-  // Bind a ruling to its review. It is refused if another person has ruled in the meantime.
+  // Bind a ruling to its review. The table refuses the ruling if another person has ruled in the meantime.
   function bindToReview(word, touched, from) {
     const said = from.closest("[data-review]") ? { ...word, of_review: true } : word;
     return { word: said, touched, once: from.closest("[data-once]")?.dataset.keep, form: from.closest("form.word") };
@@ -167,7 +167,7 @@
   document.addEventListener("toggle", (event) => {
     if (event.target.matches("#now details[open]")) event.target.scrollIntoView({ block: "nearest" });
   }, true);
-  // Scroll the whole form that calls a result back into view, also on a small screen.
+  // Scroll the entire call-back form into view, even on a small screen.
   document.addEventListener("toggle", (event) => {
     if (event.target.matches(".callback[open]")) document.getElementById("ruling").scrollIntoView();
   }, true);

@@ -1,4 +1,4 @@
-// Updates the panels of a page. A panel is replaced only if it has changed. Sections that were open stay open, and
+// Updates the panels of a page. A panel is replaced only if it has changed. Open sections remain open, and
 // a person's choices are kept if they are still offered for the same input and attempt.
 "use strict";
 (() => {
