@@ -36,7 +36,7 @@ def lower_priority() -> None:
     """Set this process's scheduling priority to idle, and exit when the controller exits."""
     if stat.S_ISFIFO(os.fstat(0).st_mode):
         Thread(target=_end_with_controller, daemon=True).start()
-    with suppress(OSError):  # a service manager may forbid it; the priority then stays normal
+    with suppress(OSError):  # A service manager might forbid the change; the priority then remains normal.
         os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
 
 
@@ -205,7 +205,7 @@ class Retention:
     def drop_expired(self, now_us: int) -> None:
         """Drop expired contents, at most once an hour; `now_us` is monotonic time.
 
-        Nothing is dropped while the wall clock is not synchronized, because the clock may be ahead.
+        Nothing is dropped while the wall clock is not synchronized, because the clock might be ahead.
         """
         settings, wall = self._settings, self._wall()
         if now_us < self._due_us or settings.keeps_all or not wall.synced:

@@ -120,7 +120,7 @@ class Control:
             except TimeoutError:
                 continue
             except OSError as error:
-                # The client disconnected or too many files are open; a later connection may succeed.
+                # The client disconnected, or too many files are open; a later connection might succeed.
                 if not self._stopping:
                     log(ERROR, f"{self._path}: a connection could not be accepted: {error.strerror}")
                     self._pause.wait(ACCEPT_POLL_S)

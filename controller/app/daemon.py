@@ -72,7 +72,7 @@ first synchronization does not lock the table."""
 MAX_DECISION_WAIT_S = 10.0
 """Maximum wait after the end of standard input; longer than a throw of the dice plus the hold of a call."""
 MIN_DECISION_WAIT_S = 1.0
-"""Minimum wait after the end of standard input, during which queued readings may begin an attempt."""
+"""Minimum wait after the end of standard input, during which queued readings can still begin an attempt."""
 OVERFLOW_CLEARS_S = 30.0
 PROGRESS_S = 2.0
 """The interval between progress reports of a verification during startup."""
@@ -191,7 +191,7 @@ class Daemon:
                 self.faults.report(found, "opening")
             self._reopen_at_us = self.monotonic.now_us() + round(REOPEN_S * 1e6)
             return
-        # Other threads may unlock the table once `live` is set, so report the faults that lock it first.
+        # Once `live` is set, other threads can unlock the table, so report the faults that lock it first.
         self._check_identity(live)
         self._check_release()
         self._check_clock_against_journal(live)
@@ -375,7 +375,7 @@ class Daemon:
         assert self.key is not None
         self.approved = read_approved(self.options.approved, self.key)
         if self.approved is None and live.journal.recovered.session == 1:
-            # If the approval can't be stored, the table stays locked until a person approves the identity.
+            # If the approval can't be stored, the table remains locked until a person approves the identity.
             with suppress(OSError):
                 self.approve_identity("controller", "the first start")
         before = self.approved

@@ -45,7 +45,7 @@ class DeviceActivity(NamedTuple):
     readings: int = 0
     last_us: int = 0
     fault_code: str = ""
-    """The code of the device's last fault, which may have ended."""
+    """The code of the device's last fault, even if the fault has ended."""
     per_s: float = 0.0
     """Readings per second in the last complete window."""
     counted_us: int = 0
@@ -61,7 +61,7 @@ NEVER = DeviceActivity(up=False, message="no data received yet")
 
 
 class Devices:
-    """The state of all devices; the core's thread writes it, other threads may read it."""
+    """The state of all devices, which only the core's thread may change and any thread may read."""
 
     def __init__(
         self, setup: Setup, faults: ActiveFaults, causes: Mapping[str, Causes] = MappingProxyType({})

@@ -101,7 +101,7 @@ _OWN_FAULTS: Mapping[str, FaultKind] = {
     "readings_late": FaultKind(
         "a device's readings arrive too late to count",
         "a slow or shared USB hub, a busy machine, or a device whose clock drifts",
-        "check the device's clock and rate in `tablectl devices`; connect the device without a hub, or"
+        "check the device's clock and rate in `tablectl devices`; connect the device directly, or"
         " restart it; for a dice camera, set `max_lateness_ms: 250` in the table's file",
         "automatically, a minute after the last late reading",
         locks=False,

@@ -39,7 +39,7 @@ CREATE_KEY = "to create a key, run: tablectl keys make node FILE"
 
 @runtime_checkable
 class KeyedSettings(Protocol):
-    """Settings whose key may be in a separate file, to keep secrets out of the table's file."""
+    """Settings whose key can be in a separate file, to keep secrets out of the table's file."""
 
     @property
     def key(self) -> str:
@@ -294,7 +294,7 @@ class Hardware:
             return
         if isinstance(reading, Input) and reading.name == "confirm_late":
             # Two people must confirm a late wager (C34-MK-1b). Because one person could enter two names on a
-            # board, each board counts as one person.
+            # board, each board is treated as one person.
             reading = msgspec.structs.replace(reading, who=None)
         if isinstance(reading, DeviceUp):
             self._faults.clear("reading_not_its_own", f"not its own {reading.dev}")

@@ -183,7 +183,7 @@ _LATE = InputRefused("late", "the input arrived too late to count; enter it agai
 
 ROOM_FOR_READINGS = 15 / 16
 """The fraction of the inlet reserved for sensors, which leaves room for 512 inputs. If all 512 are refused,
-they cause about 1,000 rows, a quarter of the rows that may wait for the disk."""
+they cause about 1,000 rows, a quarter of the rows that can wait for the disk."""
 
 
 class PendingInput:
@@ -194,7 +194,7 @@ class PendingInput:
         self.allowed: tuple[str, ...] = ()
         """The inputs that would be accepted now, if this one was refused."""
         self.answer = ""
-        """The result of an accepted input, such as `Roll 24: No Roll, was 3-4`; may be empty."""
+        """The result of an accepted input, such as `Roll 24: No Roll, was 3-4`; can be empty."""
         self._ticket: Ticket | None = None
         self._decided = Event()
 
@@ -397,7 +397,7 @@ class JsonLines:
             with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as client:
                 client.connect(self._path)
                 return client.detach()
-        # A FIFO opened for reading and writing stays open after the last writer closes it.
+        # A FIFO opened for reading and writing remains open after the last writer closes it.
         return os.open(path, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
 
     def _read(self, descriptor: int) -> None:

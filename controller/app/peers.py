@@ -258,7 +258,7 @@ ACTIONS_PER_USER = Rate(burst=60, per_s=10)
 
 
 class Bucket:
-    """A token bucket that may be overdrawn; all times are from the caller's clock."""
+    """A token bucket that can be overdrawn; all times are from the caller's clock."""
 
     def __init__(self, rate: Rate, now_us: int) -> None:
         self._rate = rate

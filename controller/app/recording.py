@@ -180,7 +180,7 @@ class RecordingFile:
 
     @property
     def has_unsaved(self) -> bool:
-        """Whether some readings may not be on the disk yet."""
+        """Whether some readings might not be on the disk yet."""
         return self._added or bool(self._unwritten) or self._unsynced_turns > 0
 
     def write_out(self, faults: ActiveFaults, *, packed: bool = False) -> None:

@@ -228,7 +228,7 @@ class Requests:
     def _picture(self, request: PictureRequest, _peer: Peer, live: RunningTable) -> bytes:
         """Answer with a drawing of the attempt that awaits a ruling.
 
-        Deals are not drawn, because cards may be face down. Spins are not drawn while bets are accepted.
+        Deals are not drawn, because cards can be face down. Spins are not drawn while bets are accepted.
         """
         view = live.core.view
         awaited = view.awaited
@@ -295,7 +295,7 @@ class Requests:
         return answer(approved=request.what, cleared=holding)
 
     def _accept_journal(self, request: Approve, peer: Peer) -> bytes:
-        """Handle the acceptance of an older journal, for which no journal may be open."""
+        """Handle the acceptance of an older journal; refuse it while a journal is open."""
         if not peer.may("approve"):
             return self.forbidden(peer, "approve")
         if self._daemon.live is not None:
@@ -405,7 +405,7 @@ def history_lines(request: HistoryRequest, live: RunningTable, journal: Path) ->
 
 
 def _is_of_session(name: str, view: View) -> bool:
-    """Return whether a recording belongs to the current session, which may still add readings to it."""
+    """Return whether a recording belongs to the current session, which can still add readings to it."""
     return name.startswith(view.recording.rpartition("-")[0] + "-")
 
 

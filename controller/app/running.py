@@ -317,7 +317,7 @@ class RunningTable:
         self.verifier.stop(1.0)
         clean = not begun or all([self.core.stop(STOP_S), self.recorder.stop(STOP_S)])
         if not self._publishing.stop(STOP_S):
-            log(ERROR, "publishing did not end in time; outcomes that were not sent stay in the outbox")
+            log(ERROR, "publishing did not end in time; outcomes that were not sent remain in the outbox")
         try:
             self.journal.close()
         except JournalFault as fault:

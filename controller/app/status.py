@@ -104,7 +104,7 @@ def _process() -> dict[str, object]:
     """Return this process's CPU time and resident memory (proc(5), statm)."""
     used = resource.getrusage(resource.RUSAGE_SELF)
     resident_bytes = None
-    with suppress(OSError):  # /proc may be restricted
+    with suppress(OSError):  # /proc might be restricted
         pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
         resident_bytes = pages * resource.getpagesize()
     return {"cpu_s": round(used.ru_utime + used.ru_stime, 2), "resident_bytes": resident_bytes}

@@ -421,7 +421,7 @@ def _add_wheel(parser: argparse.ArgumentParser) -> None:
         "--pocket",
         metavar="NUMBER",
         help="the pocket that holds the ball while the index is measured (default: the wheel's first pocket;"
-        " with --log, the index is measured only with this option, and the ball must stay in the pocket)",
+        " with --log, the index is measured only with this option, and the ball must remain in the pocket)",
     )
 
 

@@ -43,9 +43,10 @@ GOOD_MM = 2.0
 """Upper limit of errors drawn in green: a tenth of a die, and less than the error for a die in flight."""
 MIN_CAMERA_DISTANCE_MM = 300.0
 """Minimum horizontal distance between two cameras. Closer cameras, 1.5 m above the felt, measure a die's
-height with an error of 8 mm or more."""
+height with an error of at least 8 mm.
+"""
 SETTLING_FRAMES = 10
-"""Number of frames skipped before a picture; a device's first frames may be dark."""
+"""Number of frames skipped before a picture; a device's first frames can be dark."""
 PICTURE_NAMES = (".png", ".jpg", ".jpeg")
 ERROR_SCALE = 20
 """Magnification of the drawn errors, which makes 1 mm visible."""

@@ -74,7 +74,7 @@ def load_picture(path: Path) -> Array:
 
 
 def _check_file(path: Path, expected: str) -> None:
-    """Raise CameraInputError for a pipe or a device, because reading it may block forever."""
+    """Raise CameraInputError for a pipe or a device, because reading it could block forever."""
     if path.exists() and not (path.is_file() or path.is_dir()):
         raise CameraInputError(f"{path}: found a pipe or a device, expected {expected}; name a regular file")
 

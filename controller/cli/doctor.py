@@ -225,7 +225,7 @@ def _members(
 def _without_free_text(
     findings: Sequence[Finding], status: Json | None, quiet: Json | None
 ) -> Iterator[Finding]:
-    """Yield the findings without text from people or from the table's file, which may contain secrets."""
+    """Yield the findings without text from people or from the table's file, which might contain secrets."""
     of_status = set() if status is None else set(machine_checks.controller(status, ""))
     for found in findings:
         if found.about == table_checks.TABLE_FILE:

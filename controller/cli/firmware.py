@@ -322,7 +322,7 @@ def _verify(board: str, device: str, socket: str) -> dict[str, object]:
 
 
 def _write_private(file: Path, content: bytes) -> None:
-    """Write a file that only its owner can read, because it may contain a key."""
+    """Write a file that only its owner can read, because the file might contain a key."""
     descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     with os.fdopen(descriptor, "wb") as opened:
         os.fchmod(descriptor, 0o600)

@@ -77,7 +77,7 @@ def add_input_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run_input(arguments: argparse.Namespace) -> int:
-    """Enter the input and wait for the answer; return 1 if refused, 2 if invalid, 3 without an answer."""
+    """Enter the input and wait for the answer; return 1 if refused, 2 if invalid, 3 if no answer arrives."""
     try:
         request: Json = {"do": "input", "name": arguments.name, "by": arguments.by, "who": arguments.who}
         request |= arguments_of(arguments.name, arguments.words)

@@ -67,7 +67,7 @@ class RemoteJournal:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """After a JournalFault, print why recent rows may be missing."""
+        """After a JournalFault, print why recent rows might be missing."""
         if isinstance(error, JournalFault) and self._held_back:
             say("rows written since bets opened can be read after bets have closed and hands are decided")
 

@@ -346,7 +346,7 @@ def _in_ascii(char: str) -> str:
 def on_stop(stop: Callable[[], None]) -> None:
     """Call `stop` on SIGTERM and Ctrl-C, in a separate thread.
 
-    The handler may interrupt the main thread while that thread holds the lock that `stop` needs. If the
+    The handler can interrupt the main thread while that thread holds the lock that `stop` needs. If the
     interpreter is already shutting down, no thread can be started and `stop` is not called.
     """
 

@@ -432,4 +432,4 @@ async def _is_true_or_unknown(still_valid: Callable[[], Awaitable[bool]]) -> boo
     try:
         return await still_valid()
     except LinkError:
-        return True  # The page may stay open, since nothing can be entered without the sign-in process.
+        return True  # The page can remain open, because nothing can be entered without the sign-in process.

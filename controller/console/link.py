@@ -38,7 +38,7 @@ class Link:
             try:
                 return await self._exchange(line)
             except LinkError:
-                # The connection may have been closed in the meantime. Inputs must not be sent twice.
+                # The peer might have closed the connection in the meantime. Inputs must not be sent twice.
                 if fresh or request.get("do") == "input":
                     raise
                 return await self._exchange(line)

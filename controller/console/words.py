@@ -67,7 +67,7 @@ _RESULT_REQUESTS: Mapping[str, str] = {
     "spin": "touch the ball's pocket",
     "deal": "enter the missing card",
 }
-"""The instructions for a review whose result may be entered."""
+"""The instructions for a review whose result staff can enter."""
 PLAYED: Mapping[str, str] = {"roll": "Rolls", "spin": "Spins", "deal": "Deals"}
 """The heading of a display's counts, by kind of attempt."""
 RED = frozenset(map(str, (1, 3, 5, 7, 9, 12, 14, 16, 18, 19, 21, 23, 25, 27, 30, 32, 34, 36)))

@@ -108,8 +108,9 @@ class Session:
         """Handle a person's input, immediately unless an attempt is in progress.
 
         A ruling that names no attempt applies to the attempt in progress at the ruling's time, whose first
-        reading may be delayed. Therefore a ruling that would be refused now waits for delayed readings. If an
-        earlier reading begins an attempt after the ruling was accepted, a person must rule on that attempt.
+        reading might be delayed. Therefore a ruling that would be refused now waits for delayed readings. If
+        an earlier reading begins an attempt after the ruling was accepted, a person must rule on that
+        attempt.
         """
         if entered.name not in ORDERED_INPUTS and self._order.advance_to_input(entered):
             self._run()  # A replay has no ticks, so a live table's ticks must not affect the result.

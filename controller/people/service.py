@@ -101,7 +101,7 @@ class SignInSessions:
     ) -> tuple[str, Person, str]:
         """Return the new session's secret, its person, and the screen's secret for the next sign-in.
 
-        `person` is None for a card; `screen` is None for a screen without a secret.
+        `person` is None for a card; `screen` is None if the screen has no secret.
 
         Raises SignInRefused: `wrong`, or `locked_out` after five consecutive wrong tries.
         """

@@ -152,7 +152,7 @@ class LimitedConnection(H11Protocol):
             self._set_time_limit(self._limits.exchange_s)
 
     def on_response_complete(self) -> None:
-        """Start the time limit of the next request, which may already have arrived."""
+        """Start the time limit of the next request, which might already have arrived."""
         before = self.cycle
         self._set_time_limit(self._limits.keep_s)
         super().on_response_complete()

@@ -50,7 +50,7 @@ class Affected(msgspec.Struct, frozen=True):
 
 
 class Advisory(msgspec.Struct, frozen=True):
-    """An advisory; fields may be null, because some exporters write null for an empty list or text."""
+    """An advisory; fields can be null, because some exporters write null for an empty list or text."""
 
     id: str
     summary: str | None = None
