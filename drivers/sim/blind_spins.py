@@ -28,7 +28,7 @@ def dust_doubled(croupier: Croupier) -> Spin:
 
 
 def dust(croupier: Croupier) -> Spin:
-    """The beams miss 5 to 20 % of the pulses and double 5 to 20 %."""
+    """The beams miss 5 to 20 % of the pulses and double 5 to 20 % of the others."""
     spin = croupier.typical_spin()
     spin.faults.missed, spin.faults.doubled = croupier.rng.uniform(0.05, 0.2), croupier.rng.uniform(0.05, 0.2)
     return spin
@@ -172,7 +172,7 @@ def board_away_before(croupier: Croupier) -> Spin:
 
 
 def board_away_at(croupier: Croupier) -> Spin:
-    """The wheel's board is down at the launch, and back in mid-run."""
+    """The wheel's board is down at the launch, and is back up in mid-run."""
     spin = croupier.spin(croupier.rng.uniform(4.5, 18.0))
     ends = spin.ball.at(croupier.rng.uniform(0.2, spin.ball.turns - 0.6))
     _disconnect_wheel(spin, max(croupier.now_s + 0.2, spin.launch_s - croupier.rng.uniform(0.2, 6.0)), ends)

@@ -27,7 +27,7 @@ CRYSTAL_PPM = 60.0
 class Peer(Protocol):
     """A device at the end of a cable.
 
-    All times are table times, but the device timestamps its readings with its clock.
+    All times are table times, but the device timestamps readings with its own clock.
     """
 
     name: str
@@ -182,7 +182,8 @@ class Board:
         self._end.reading(clock_us, kind, fields, channel=channel, seen_us=seen_clock_us)
 
     def _sensor_of(self, dev: str) -> tuple[int, Sensor]:
-        """Return a device's channel and sensor; for the board's name, the first channel."""
+        """Return a device's channel and sensor; for any other name, such as the board's, the first
+        channel's."""
         channels = self._sensors.items()
         return next((item for item in channels if item[1].dev == dev), next(iter(channels)))
 
@@ -456,7 +457,8 @@ def dropping(fraction: float) -> Disturbance:
 
 
 def dropping_for_good(remainder: int) -> Disturbance:
-    """Return a disturbance that loses all sentences of a node whose number modulo 2 is `remainder`.
+    """Return a disturbance that loses all sentences from a node whose sequence number modulo 2 is
+    `remainder`.
 
     Repetitions of these sentences are lost as well.
     """

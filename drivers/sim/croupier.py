@@ -23,10 +23,10 @@ VALID_TURNS = 4
 CALL_MARGIN = 0.15
 """A review is as correct as a call if the pulses prove fewer than four turns plus this margin."""
 VOID_MARGIN = 0.35
-"""A review is as correct as a void if the ball may have made more than four turns minus this margin."""
+"""A review is as correct as a void if the ball might have made more than four turns minus this margin."""
 MAX_SILENT_TURNS = 1.02
-"""Maximum number of turns without a pulse that still proves a continuous run. On a wheel with two beams, a
-missed pulse leaves a gap of exactly one turn."""
+"""Maximum gap between two pulses, in turns, with which the pulses still prove a continuous run. On a wheel
+with two beams, a missed pulse leaves a gap of exactly one turn."""
 MAX_SCENE_S = 150.0
 """Maximum duration of a scene: seven turns of the slowest rotor after a spin."""
 
@@ -188,8 +188,8 @@ class Croupier:
         return spin
 
     def settle(self, spin: Spin, longer_turns: float = 0.0) -> None:
-        """Make the last ball fall, rest for five or six turns of the rotor plus `longer_turns`, and be
-        removed."""
+        """Make the last ball fall and come to rest, and remove the ball after five or six turns of the
+        rotor plus `longer_turns`."""
         rng, play = self.rng, spin.play
         pockets = len(self.house.wheel.pockets_clockwise)
         play.fall = fall(rng, play.runs[-1], play.rotor, knocked_up=self.house.knocked_up, pockets=pockets)
@@ -300,7 +300,7 @@ class PulseEvidence:
 def prove_turns(wheel: Wheel, ball: Run, sensed: SensedSpin, faults: Faults) -> PulseEvidence:
     """Return the evidence in the pulses that a ball's run caused.
 
-    Before the first pulse the ball may have run the distance from the preceding beam.
+    Before the first pulse the ball might have run the distance from the preceding beam.
     """
     inside = [t for t, _ in sensed.pulses_s if ball.launch_s - 0.01 <= t <= ball.end_s + 0.05]
     if not inside:

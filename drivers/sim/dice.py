@@ -82,7 +82,8 @@ _RESTLESS = ("knocked_at_rest", "rest_repeated", "raked", "second_look")
 _LENIENT = frozenset(("camera_down_ruled", "die_lost_ruled"))
 """Kinds omitted from sessions under Craps Version 1.
 
-These kinds have two correct first outcomes there, because a throw may count although a die missed the wall.
+Under that rule set, these kinds have two correct first outcomes, because a throw can count even if a die
+missed the wall.
 """
 _RULED = (
     "box_no_roll_in_flight",
@@ -108,8 +109,8 @@ KINDS: Mapping[str, Kind] = {
     for name in names
 }
 RIGID_BODY = "thrown"
-"""Kind of a precomputed rigid-body throw without scripted disturbances. The scene has the kind of the flight
-instead.
+"""Kind of a precomputed rigid-body throw without scripted disturbances. The resulting scene has the flight's
+kind instead.
 """
 RIGID_BODY_CONDITIONS = Conditions(exchanges=0.1)
 """Quality of the sensors that observe rigid-body throws."""

@@ -17,12 +17,13 @@ from drivers.sim.throwing import Reach, Script, Thrower, nearest_approach
 
 
 def valid_or_review(script: Script, *, any_order: bool = False) -> Truth:
-    """Return the ground truth of a valid throw that may also go to review."""
+    """Return the ground truth of a valid throw for which a review is also correct."""
     return Truth(verdict="valid", allowed=("valid", "review"), dice=script.dice, any_order=any_order)
 
 
 def no_hit_or_review() -> Truth:
-    """Return the ground truth of a throw that is void for a missed wall and may also go to review."""
+    """Return the ground truth of a throw that is void for a missed wall and for which a review is also
+    correct."""
     return Truth(verdict="void", allowed=("void", "review"), reasons=("no_wall_hit",))
 
 
@@ -82,7 +83,7 @@ def occluded_short(thrower: Thrower) -> Script:
 
 
 def occluded_midway(thrower: Thrower) -> Script:
-    """One die is hidden for a moment in mid-table, without doubt about its path."""
+    """One die is hidden for a moment in mid-table, but its path is not in doubt."""
     script = good_throw(thrower)
     die = thrower.rng.randint(0, 1)
     path = script.paths[die]
@@ -201,7 +202,10 @@ def _far_sensor_out(thrower: Thrower, script: Script, down_us: int) -> None:
 
 
 def camera_down(thrower: Thrower) -> Script:
-    """The camera goes down before a die strikes the wall; when it is back, it may report the dice at rest."""
+    """The camera goes down before a die strikes the wall.
+
+    Once it is back, it might report the dice at rest.
+    """
     script = good_throw(thrower)
     first_hit = min(path.touches[0].t_us for path in script.paths)
     return _camera_out(thrower, script, thrower.rng.randint(script.first_us + 60_000, first_hit - 15_000))

@@ -28,7 +28,7 @@ BABBLE_READINGS = 12
 PRESS_US = 200_000
 PRESSES = 3
 PRESS_AGAIN_US = 700_000
-"""Interval between the supervisor's presses of unlock, repeated because a reading may be lost."""
+"""Interval between the supervisor's presses of unlock, which are repeated because a reading might be lost."""
 DRIFT_STEP_US = 500_000
 DRIFT_STEP_PPM = 4.0
 """Maximum change per step; the frequency of a warming crystal changes by a few ppm per second."""
@@ -217,7 +217,7 @@ def nonsense(site: FaultSite) -> Undo:
 
 
 def silence(site: FaultSite) -> Undo:
-    """Hang the device until the end; its clock keeps running."""
+    """Make the device hang until the end; its clock keeps running."""
     peer = site.cable.peer
     peer.hung = True
 
@@ -228,7 +228,7 @@ def silence(site: FaultSite) -> Undo:
 
 
 def deaf(site: FaultSite) -> Undo:
-    """Stop the device's input."""
+    """Break the device's input."""
     peer = site.cable.peer
     peer.input_broken = True
 
@@ -364,7 +364,7 @@ def wheel_no_number(site: FaultSite) -> Undo:
 
 
 def wheel_self_test(site: FaultSite) -> Undo:
-    """Make the wheel report a fault of its self-test."""
+    """Make the wheel report a self-test fault."""
     _wheel(site).send_line(b"*F %d" % (11 if site.value is None else round(site.value)))
     site.cable.flush(site.now_us)
     return _nothing

@@ -44,7 +44,7 @@ _PULLED = ("unplugged", "no_port")
 FAULTS: Mapping[str, Fault] = {
     "unplug": Fault(
         what="the cable is unplugged until the end",
-        symptoms="device_down unplugged, then no_port; device_up within 3 s after the cable is plugged in",
+        symptoms="device_down unplugged, then no_port; device_up within 3 s of the cable being plugged in",
         action=actions.unplug,
         seconds=3.0,
         codes=_for_any_device(*_PULLED),
@@ -162,7 +162,7 @@ FAULTS: Mapping[str, Fault] = {
     "nonsense": Fault(
         what="the firmware reports die number 3, which does not exist",
         symptoms="device_down bad_reading, with one of the readings; device_up half a second after the"
-        " last of them",
+        " last such reading",
         action=actions.nonsense,
         seconds=1.0,
         on=("node", "json-camera"),
@@ -227,7 +227,7 @@ FAULTS: Mapping[str, Fault] = {
     "stuck_button": Fault(
         what="a console button sticks and sends no_roll or no_spin five times a second (name: a"
         " different input)",
-        symptoms="input.refused repeatedly between attempts; an attempt in this time is a No Roll or No"
+        symptoms="input.refused repeatedly between attempts; an attempt during this time is a No Roll or No"
         " Spin; soon the fault button_stuck, which locks the table until ten seconds after the"
         " last input",
         action=actions.stuck_button,
@@ -375,9 +375,10 @@ def carry_out(table: VirtualTable, request: FaultRequest, now_us: int) -> FaultB
         )
     device = request.device or devices[0]
     if device not in devices:
-        raise FaultRequestError(
-            f"{request.fault}: found device {device!r}, expected one of {', '.join(devices)}"
-        )
+        expected = "none, because the fault affects all devices"
+        if not fault.all_devices:
+            expected = f"one of {', '.join(devices)}"
+        raise FaultRequestError(f"{request.fault}: found device {device!r}, expected {expected}")
     seconds = fault.seconds if request.seconds is None else request.seconds
     if not 0 < seconds <= MAX_SECONDS:
         raise FaultRequestError(
@@ -386,7 +387,7 @@ def carry_out(table: VirtualTable, request: FaultRequest, now_us: int) -> FaultB
     affected_devices = actions.affected_devices(table, fault.action, device)
     if any(map(table.has_fault, affected_devices)) or (fault.all_devices and not table.is_faultless):
         raise FaultRequestError(
-            f"{request.fault}: {device or 'a device'} already has a fault; wait until it ends"
+            f"{request.fault}: {device or 'a device'} already has a fault; wait until that fault ends"
         )
     undo = fault.action(actions.FaultSite(table, device, now_us, request.value, request.name))
     cable = table.cables.get(device) or next(iter(table.cables.values()))

@@ -408,7 +408,7 @@ class Filming:
 
     def _frame(self, exposures: Sequence[Sequence[Die]]) -> Array:
         picture, noise = self._under_noise()
-        # Dice may overlap, so they are all drawn before noise is added.
+        # Dice can overlap in the picture, so they are all drawn before noise is added.
         dice: list[tuple[slice, slice]] = []
         clean = self._empty.copy()
         lens = self.film_rig.lens

@@ -106,7 +106,10 @@ class Game:
         return "tie", [seat for seat in self.order if seat in players and seat not in best]
 
     def may_decline(self) -> bool:
-        """Return whether the roller, who has a further roll or has already rolled, may decline this roll."""
+        """Return whether the roller is allowed to decline this roll.
+
+        A player may decline a roll if the player has another roll left or has already rolled.
+        """
         if not self.turns:
             return False
         player = self.turns[0]
@@ -285,7 +288,10 @@ class Simulation:
     # --- at a table with sensors ---
 
     def clear_up(self) -> None:
-        """Enter all inputs that a device fault may have made necessary; the table refuses the others."""
+        """Enter every input that a device fault might have made necessary.
+
+        The table refuses unneeded inputs.
+        """
         self.enter("unlock", "supervisor", reason="the table was inspected")
         self.enter("settled")
         self.enter("no_roll")

@@ -413,7 +413,7 @@ def stacked(thrower: Thrower) -> Script:
 
 
 def on_bank(thrower: Thrower) -> Script:
-    """A die comes to rest on the bank's chips, which the camera may take for a different surface."""
+    """A die comes to rest on the bank's chips, which the camera might mistake for another surface."""
     return _in_zone(thrower, "bank", thrower.rng.choice(("bank", "bank", "chips", "unknown")))
 
 
@@ -430,7 +430,8 @@ def on_rail(thrower: Thrower) -> Script:
 
 
 def late_and_on_rail(thrower: Thrower) -> Script:
-    """The dice leave the hand apart, and one comes to rest on a rail. The No Roll has both reasons."""
+    """The dice leave the hand too far apart in time, and one comes to rest on a rail. The No Roll has both
+    reasons."""
     script = _on_rail(thrower, (0, thrower.rng.randint(160_000, 400_000)))
     script.truth = void_truth("not_simultaneous", "on_rail")
     return script

@@ -51,7 +51,7 @@ def box_no_roll_late(thrower: Thrower) -> Script:
 
 
 def box_sets_other_dice(thrower: Thrower) -> Script:
-    """The boxperson corrects a published result with a misread face (C34-PT-3)."""
+    """The boxperson corrects a published result in which a face was misread (C34-PT-3)."""
     script = good_throw(thrower)
     other = (thrower.face(), thrower.face())
     while sorted(other) == sorted(script.dice):

@@ -48,7 +48,7 @@ class Truth(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     notices: tuple[str, ...] = ()
     dice: tuple[int, int] | None = None
     any_order: bool = False
-    """Whether both orders of the faces are correct because the camera may have confused the dice."""
+    """Whether both orders of the faces are correct because the camera might have confused the dice."""
     number: str | None = None
     revolutions: float | None = None
     drop_us: int | None = None
@@ -70,7 +70,7 @@ class Scene(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     end_us: int
     truth: Truth
     throws: tuple["Scene", ...] = ()
-    """Rolls of a game that consists of several."""
+    """Rolls of a game that consists of several rolls."""
     depends_on_previous: bool = False
     """Whether the expected outcomes depend on the preceding scenes."""
 
@@ -134,7 +134,7 @@ def write_log(path: Path, header: Header, feed: Feed, *, arrived: bool = False) 
 class PlayedAttempt(
     msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="told", tag="attempt"
 ):
-    """An attempt, its ground truth, and the faults that may have hidden a part of it.
+    """An attempt, its ground truth, and the faults that might have hidden part of the attempt.
 
     The attempt ends at `ends_us`, when the next attempt begins. The table may publish a review of a disturbed
     attempt, or nothing if it could not sense the attempt, but never a wrong result.

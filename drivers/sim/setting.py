@@ -38,7 +38,7 @@ Key = tuple[str, str | None]
 """Kind of reading, and the wall if the reading is an impact."""
 Route = Callable[[AnyReading], AnyReading]
 SHARED = frozenset({"input", "switch"})
-"""Kinds of reading that several devices may send. A table can have more than one console."""
+"""Kinds of reading that several devices are allowed to send. A table can have more than one console."""
 
 
 class AmbiguousError(ValueError):
@@ -78,7 +78,7 @@ def route_by(devices: Mapping[str, DeclaredDevice], own_names: Mapping[str, str]
 
 
 _IMAGE_CORNERS: tuple[Point, ...] = ((62.0, 421.0), (1228.0, 437.0), (1171.0, 58.0), (109.0, 66.0))
-"""Corners of the felt in an image of 1280 x 480 pixels, taken from the stickperson's side."""
+"""Corners of the felt in a 1280 x 480 pixel image, taken from the stickperson's side."""
 _GUESS_ERRORS_MM: tuple[Point, ...] = ((30.0, -20.0), (-40.0, 15.0), (25.0, 25.0), (-30.0, -25.0))
 """Errors, in millimetres, of the corners' positions in an uncalibrated table's file."""
 
@@ -134,12 +134,12 @@ def virtual_table(
     boards: Boards | None = None,
     one_by_one: Play | None = None,
 ) -> VirtualTable:
-    """Create a table's virtual hardware and the session that the seed determines.
+    """Create a table's virtual hardware and its session; the same seed produces the same session.
 
     `types` maps device names to types; a device without an entry gets the default type for its readings.
     `mix` maps kinds of attempt to weights. With a `lens`, camera scripts report image coordinates. Devices on
-    the channels of `boards` have no cables. `one_by_one` replaces the game's play and plays one attempt per
-    act.
+    the channels of `boards` have no cables. `one_by_one`, which plays one attempt per act, replaces the play
+    for the table's game.
 
     Raises:
         UnplayableTableError: The file lacks the geometry for its game, or two devices send the same kind of
@@ -209,8 +209,8 @@ def with_rendered_camera(
     felt = settings.dice_table
     if settings.rules.game != "craps" or felt is None or not flights.fits(felt):
         raise UnplayableTableError(
-            f"{settings.table}: rendered throws need a craps table of 3600 by 1100 mm with dice of 19 mm;"
-            " choose a table of that size"
+            f"{settings.table}: rendered throws need a 3600 by 1100 mm craps table with 19 mm dice;"
+            " choose such a table"
         )
     rendered = throws(seed, felt)
     table = virtual_table(
@@ -347,6 +347,6 @@ def _play(settings: TableSettings, mix: Mix | None) -> Play:
             return smart_wheel_play(settings.wheel.pockets_clockwise, mix or ss2_wheel.USUAL)
         return spins_play(settings.wheel, rules.name, mix or wheel.USUAL)
     raise UnplayableTableError(
-        f"rule set {rules.name!r} lacks the geometry of its {rules.game} table; add `dice_table` for a dice"
-        " game or `wheel` for roulette to the table's file"
+        f"{settings.table}: the table's file lacks the geometry for its rule set {rules.name!r}"
+        f" ({rules.game}); add `dice_table` for a dice game, or `wheel` for roulette"
     )

@@ -25,7 +25,7 @@ from drivers.sim.wheel_sensors import WHEEL
 
 
 def pushed(croupier: Croupier) -> Spin:
-    """The dealer pushes the rotor by 3 to 15 % within 12 s before the launch."""
+    """In the last 12 s before the launch, the dealer changes the rotor's speed by 3 to 15 % with a push."""
     rng = croupier.rng
     times = 1 + rng.choice((1, 1, -1)) * rng.uniform(0.03, 0.15)
     return croupier.spin(
@@ -270,7 +270,7 @@ def caught_dropped_late(croupier: Croupier) -> Spin:
 
 
 def laid_by_hand(croupier: Croupier) -> Spin:
-    """The ball is placed into a pocket without a run; a hand interrupts a beam once or twice."""
+    """The ball is placed in a pocket without a run; a hand interrupts a beam once or twice."""
     rng = croupier.rng
     spin = croupier.spin(8.0)
     placed_s = spin.launch_s + rng.uniform(0.5, 1.5)

@@ -103,7 +103,7 @@ class Ss2Wheel:
         """Ignore the reading; the wheel reports only its games."""
 
     def send_line(self, line: bytes) -> None:
-        """Send a line without a check of its contents."""
+        """Send a line without checking its contents."""
         self._output.append(line + b"\r\n")
 
     def receive(self, now_us: int, data: bytes) -> None:
@@ -118,7 +118,7 @@ class Ss2Wheel:
                 self._handle_command(line[1:].decode("ascii", "replace"))
 
     def tick(self, now_us: int) -> None:
-        """Apply the changes that are due, and send a report if due."""
+        """Apply the changes that are due, and send a report if one is due."""
         while self._script and self._script[0].at_us <= now_us:
             self._change(self._script.popleft())
         if now_us >= self._next_frame_us:
@@ -204,7 +204,7 @@ def _seconds(rng: Random, low: float, high: float) -> int:
 
 @dataclass(slots=True)
 class Game:
-    """A game of a wheel in working order, which the game's kind modifies."""
+    """A game at a wheel in working order, which the function for the game's kind then modifies."""
 
     rng: Random
     start_us: int

@@ -1,7 +1,7 @@
 """Runs a virtual table behind pseudo-terminals. No other module of the simulation blocks.
 
-A single thread runs the table. One folder contains the links to the ports and a pipe that accepts requests
-for faults, one JSON object per line. A virtual table that runs faster than real time serves only programs
+A single thread runs the table. One folder contains the links to the ports and a pipe that accepts fault
+requests, one JSON object per line. A virtual table that runs faster than real time serves only programs
 that use its clock, which is shared through a file and read by `FollowedClock`. The clock never runs ahead of
 the virtual table. A busy machine therefore slows the session down, but does not change its results.
 """
@@ -156,7 +156,7 @@ _NOT_OPEN = (errno.EIO, errno.EAGAIN)
 
 
 class Pty:
-    """A pseudo-terminal for a plugged-in cable, which stays open even if no program opens its port."""
+    """A pseudo-terminal for a plugged-in cable, which remains open even if no program opens its port."""
 
     def __init__(self, name: Path) -> None:
         """Create a pseudo-terminal and link it under this name."""
@@ -200,7 +200,7 @@ class Pty:
         termios.tcflow(self._port, termios.TCOOFF if blocked else termios.TCOON)
 
     def share(self) -> None:
-        """Clear the port's exclusive mode, which a killed program may leave behind."""
+        """Clear the port's exclusive mode, which a killed program might leave behind."""
         with suppress(OSError):
             fcntl.ioctl(self._port, termios.TIOCNXCL)
 
@@ -400,6 +400,6 @@ def _pipe_at(path: Path) -> int:
     os.mkfifo(path, 0o660)
     # The process also opens the pipe for writing, which prevents an end of file when a writer closes it.
     pipe = os.open(path, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
-    # Other programs may only write: one that read from the pipe by mistake would consume requests.
+    # Other programs may only write. A program that read from the pipe by mistake would consume requests.
     os.fchmod(pipe, 0o220)
     return pipe

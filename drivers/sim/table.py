@@ -164,7 +164,7 @@ LEAD_US = 8_000_000
 """Delay of the first attempt after the start; a wheel is silent for some seconds after power-on."""
 CUE_CHECK_US = 50_000
 RECOVERY_US = 8_000_000
-"""Time after a fault in which devices may still be reconnecting."""
+"""Time after a fault during which devices might still be reconnecting."""
 DropCondition = Callable[[AnyReading], bool]
 
 
@@ -181,7 +181,7 @@ class ActiveFault:
         self.ended_us: int | None = None
 
     def touches(self, begin_us: int, end_us: int) -> bool:
-        """Return whether the fault may have affected readings in a period."""
+        """Return whether the fault might have affected readings in a period."""
         over_us = None if self.ended_us is None else self.ended_us + RECOVERY_US
         return self.began.t <= end_us and (over_us is None or over_us >= begin_us)
 
@@ -224,7 +224,7 @@ class VirtualTable:
         self._attempts = 0
         self._act_began_us = self._act_ends_us = 0
         self._recovering_until_us = -1
-        """End of the time in which a fault may still affect the table."""
+        """End of the time during which a fault might still affect the table."""
         self._now_us = 0
         self._timers: list[tuple[int, int, Callable[[int], None]]] = []
         self._timers_set = 0
@@ -333,7 +333,7 @@ class VirtualTable:
             return
         for begin in self.act_listeners:
             begin(act)
-        self.add_readings(act.feed)  # inputs of the previous act may still be pending
+        self.add_readings(act.feed)  # inputs of the previous act might still be pending
         self._scenes.extend(act.scenes)
         for cable in self.cables.values():
             if isinstance(cable.peer, Ss2Wheel):

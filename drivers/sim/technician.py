@@ -57,7 +57,7 @@ class Technician:
         requested = shown - IDLE
         for request in sorted(requested - self._done):
             self._table.at(now_us + REACTION_US, partial(self.do, request.rpartition("-")[0] or request))
-        # Boards receive a request one after another, so two requests may be visible at the same time.
+        # Boards receive a request one after another, so two requests might be visible at the same time.
         self._done = self._done | requested if requested else set()
 
     def do(self, request: str, now_us: int) -> None:

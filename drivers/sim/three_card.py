@@ -182,7 +182,10 @@ class Simulation:
     # --- a session ---
 
     def clear_up(self) -> None:
-        """Enter all inputs that a device fault may have made necessary; the table refuses the others."""
+        """Enter every input that a device fault might have made necessary.
+
+        The table refuses unneeded inputs.
+        """
         self.wait(3)
         self.enter("unlock", "supervisor", reason="the table was inspected")
         self.enter("settled")
@@ -270,7 +273,7 @@ def card_too_many(table: Simulation, dealt: DealtHands) -> None:
 
 
 def dealer_short(table: Simulation, dealt: DealtHands) -> None:
-    """The dealer's third card stays in the shoe; nobody notices it."""
+    """The dealer's third card remains in the shoe, and nobody notices."""
     table.deal_cards(table.rotation(dealt)[:-1])
     table.act(dealt)
     table.wait(200)

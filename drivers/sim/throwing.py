@@ -229,7 +229,7 @@ class Thrower:
         return (low, high) if self.rng.random() < 0.6 else (high, low)
 
     def reaches(self) -> tuple[Reach, Reach]:
-        """Draw both dice's flights to the far wall; their paths may cross."""
+        """Draw both dice's flights to the far wall. The paths might cross."""
         launch = self.rng.uniform(2.5, 6.2)
         width = self.table.width_mm
 

@@ -20,7 +20,8 @@ from drivers.sim.wheel_motion import STEPS, Bearing, Bowl, LossLaw, Run, Stretch
 from drivers.sim.wheel_sensors import Optics
 
 EVEN = {2: (0, 120), 3: (0, 120, 240), 4: (0, 90, 180, 270), 8: (0, 45, 90, 135, 180, 225, 270, 315)}
-"""Angles of equally spaced beams. Two beams are 120 degrees apart, which shows the ball's direction."""
+"""Angles of equally spaced beams. Two beams are 120 degrees apart instead, which shows the ball's
+direction."""
 
 Draw = Callable[[Random], House]
 

@@ -1,9 +1,9 @@
 """The motion of a ball in a wheel's track and during its fall into a pocket, and the motion of the rotor.
 
 Angles are in turns (1 = 360 degrees, counter-clockwise positive as seen from above), times in seconds, speeds
-in rev/s with the same sign. Balls on real wheels keep 0.4 to 0.65 of their speed at a deflector and 0.3 to
-0.7 at a fret. They come to rest 0.5 to 2.5 s after the drop, between a few and more than 15 pockets farther
-on.
+in rev/s with the same sign convention. Balls on real wheels keep 0.4 to 0.65 of their speed at a deflector
+and 0.3 to 0.7 at a fret. They come to rest 0.5 to 2.5 s after the drop, between a few and more than 15
+pockets farther on.
 """
 
 import math
@@ -20,7 +20,7 @@ _ALONG = 5 / 7 * GRAVITY_M_S2 / (2 * math.pi * RIM_M)
 """Acceleration of a rolling ball along the track per radian of tilt (rev/s2); the factor 5/7 accounts for the
 ball's rotation."""
 _INWARD = GRAVITY_M_S2 / (4 * math.pi**2 * RIM_M)
-"""Square of the minimum speed that keeps a ball in a track with a slope of tangent 1 (rev2/s2)."""
+"""Square of the minimum speed that keeps a ball in a track whose slope has the tangent 1 (rev2/s2)."""
 STEPS = 64
 """Integration steps per turn."""
 _SPEEDS_PER_REV = 200

@@ -15,7 +15,7 @@ Vector = tuple[float, float, float]
 Quaternion = tuple[float, float, float, float]
 """w, x, y, z."""
 RELIEFS_MM = (0.0, 0.0, 3.0, 6.0, 9.0, 12.0, 15.0)
-"""Heights of the wall's rubber pyramids; a plain board (0) is twice as likely as each other height."""
+"""Heights of the wall's rubber pyramids; a plain board (0) is twice as likely as any other height."""
 G = 9.81
 MIN_GAP_M, MAX_GAP_M = 0.0005, 0.03
 """Range of a near miss's distance from the wall."""
@@ -25,8 +25,8 @@ TRIES = 8
 
 
 class UnsettledError(Exception):
-    """Raised if a throw did not settle in time, is not of its kind, or gained energy; the caller draws
-    again."""
+    """Raised if a throw did not settle in time, is not of its kind, or gained energy. The caller then draws
+    another throw."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +48,8 @@ class Body:
     spin: Vector
     """Angular velocity (rad/s) about the table's axes."""
     released_s: float = 0.0
-    """Time at which the die leaves the hand. The engine's die also flies freely before this time, but that
-    part is not recorded."""
+    """Time at which the die leaves the hand. In the engine the die is in free flight before this time too,
+    but this part is not recorded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,8 +80,8 @@ CHIP_RADIUS_M, CHIP_M = 0.0195, 0.0033
 def draw(kind: Kind, seed: str, *, relief_mm: float | None = None, die_mm: float = 19.0) -> Cast:
     """Draw a throw of a kind; the same seed produces the same throw.
 
-    Friction and restitution of felt on rubber, boards and pyramid rubber have not been measured. They are
-    drawn from ranges wide enough for new and worn material.
+    The friction and restitution of the three surfaces (felt on rubber, boards, and pyramid rubber) have not
+    been measured. Both are drawn from ranges wide enough for new and worn material.
     """
     rng = Random(f"{kind} {seed}")  # noqa: S311 - a reproducible simulation, not a secret
     relief = rng.choice(RELIEFS_MM) if relief_mm is None else relief_mm
@@ -253,8 +253,8 @@ def _draw_meeting(hand: _Hand) -> tuple[Body, Body]:
 
 
 def _released_later(body: Body, other: Body, lag_s: float, die_m: float) -> Body:
-    """Return a die released after `lag_s`, or at time 0 if its earlier path would meet the felt or the other
-    die."""
+    """Return the die with its release at `lag_s`. If the free flight before the release would begin too
+    close to the felt or to the other die, the release remains at time 0."""
     before = before_release(replace(body, released_s=lag_s))
     free = before.place[2] > die_m and math.dist(before.place, other.place) > 1.8 * die_m
     return replace(body, released_s=lag_s if free else 0.0)

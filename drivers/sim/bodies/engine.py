@@ -1,4 +1,4 @@
-"""Throws in MuJoCo: two cubes, felt, chips, and walls of boards or pyramid rubber.
+"""The simulation of throws in MuJoCo, with two cubes, felt, chips, and walls of boards or pyramid rubber.
 
 Contacts are damped springs. An impact's duration determines the stiffness, and the restitution determines the
 damping (MuJoCo's direct `solref`). The time step is short enough to resolve an impact.
@@ -42,8 +42,8 @@ STILL_S = 0.08
 """Time for which both dice must be still at the end of a throw."""
 RAIL_WIDE_M = 0.06
 ENERGY_SLACK = 1.01
-"""Maximum ratio of the dice's energy after an impact to that before. The ratio exceeds 1 because deep rubber
-pushes a die from both sides, and the die may come out faster.
+"""Maximum ratio of the dice's energy after an impact to the energy before it. The limit exceeds 1 because
+deep rubber pushes a die from both sides and might return it slightly faster.
 """
 _OFF_WALL = {"left": (0, 1), "right": (0, -1), "front": (1, 1), "back": (1, -1)}
 """Axis and direction of each wall's push."""
@@ -164,7 +164,7 @@ class _Table:
     def touches_matter(self) -> bool:
         """Return whether the contacts before the next pose must be recorded.
 
-        This is necessary if a die may touch an object other than felt, or may land where a wall's sensor
+        This is necessary if a die might touch an object other than the felt, or land where a wall's sensor
         detects the landing.
         """
         cast = self.cast
@@ -195,7 +195,7 @@ def thrown(kind: Kind, seed: str, *, relief_mm: float | None = None, die_mm: flo
 
 
 def recorded(cast: Cast) -> Recorder:
-    """Simulate a cast as its kind requires, until the dice are at rest or the time is over.
+    """Simulate a cast as its kind requires, until the dice are at rest or the time limit is reached.
 
     Raises UnsettledError if the dice gain energy or the throw is not of its kind.
     """
@@ -326,9 +326,10 @@ def _fly_freely(data: mujoco.MjData) -> None:
 
 
 def _supports_die(frame: Floats, pressed: Floats) -> bool:
-    """Return whether a wall's top supports a die: the force, friction included, is more upward than outward.
+    """Return whether a wall's top supports a die, that is, whether the total force points up more than
+    sideways.
 
-    An impact on the top edge from the side counts as an impact on the wall's face.
+    An impact on the top edge from the side is treated as an impact on the wall's face.
     """
     force = pressed @ frame.reshape(3, 3)
     return abs(float(force[2])) > math.hypot(float(force[0]), float(force[1]))

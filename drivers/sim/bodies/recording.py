@@ -17,19 +17,19 @@ NORMALS = np.array([[1, 0, 0], [0, 1, 0], [0, 0, 1], [0, 0, -1], [0, -1, 0], [-1
 """Outward normals of a die's faces 1 to 6; opposite faces add up to seven."""
 CORNERS = np.array([[i, j, k] for i in (-0.5, 0.5) for j in (-0.5, 0.5) for k in (-0.5, 0.5)])
 STILL_MM_S, STILL_RAD_S = 6.0, 0.6
-"""Speeds below which a die counts as still."""
+"""Speeds below which a die is treated as still."""
 STAY_US = 60_000
 IMPACT_US = 3_000
 """Time within which impulses add up to one impact; a leaning or sliding die causes many small impulses."""
 MIN_CLEAR_US = 4_000
-"""Time clear of a wall after which the die's next contact is a second strike."""
+"""Minimum time that a die must be clear of an object before its next contact is a separate one."""
 THUMP_HEARD_MM, THUMP_MNS = 90.0, 5.0
 """Maximum distance from a wall, and minimum impulse, of a landing that the wall's sensor detects."""
 RIM_MM = 5.0
-"""Maximum distance inside the table's end at which a contact with a wall's top counts as a contact with the
-end wall."""
+"""Maximum distance inside the table's end at which a contact with a wall's top is treated as a contact with
+the end wall."""
 MIN_BEHIND_M, MIN_AHEAD_M = 0.1, 0.6
-"""Minimum distances of the hand from the wall behind it and from the wall ahead."""
+"""Minimum distances of the hand from the walls behind and ahead of it."""
 ERROR_MM = 0.15
 Thing = str
 """An object that a die can touch: felt, left, right, front, back (the walls), rail (a wall's top), die,
@@ -90,7 +90,7 @@ class Recorder:
         contact.add(t_us, place_m, impulse_ns)
 
     def supported(self, t_us: int, die: int, thing: Thing, outward: Floats) -> None:
-        """Record a die's support; only the latest supports of a stay count."""
+        """Record a die's support; only the latest supports of a stay are used."""
         self.supports.append((t_us, die, thing, outward))
 
     def reach_m(self, die: int) -> float:

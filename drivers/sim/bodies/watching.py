@@ -28,8 +28,8 @@ Why = Literal["brushed", "rim", "band", "names", "leaning", "hidden", "zone_edge
 
 `brushed`: a die touched the wall too softly for certain detection. `rim`: a die struck the top of an end
 wall. `band`: the position of a die's centre does not show whether the die touched the wall. `names`: the
-camera may have swapped the dice's names at a meeting, and the verdict depends on the names. `leaning`: a die
-leans. `hidden`: a die was hidden at a decisive time. `zone_edge`: a die lies across a zone's edge.
+camera might have swapped the dice's names at a meeting, and the verdict depends on the names. `leaning`: a
+die leans. `hidden`: a die was hidden at a decisive time. `zone_edge`: a die lies across a zone's edge.
 """
 IN_DOUBT_AT_THE_WALL = frozenset[Why](("brushed", "rim", "band", "names", "hidden"))
 
@@ -46,10 +46,10 @@ THUMP_COUPLING, THUMP_DECAY_MM = 0.08, 40.0
 over which the fraction decays to 1/e.
 """
 MEETING_MM = 25.0
-"""Distance between the dice below which a tracker may confuse them."""
+"""Distance between the dice below which a tracker might confuse the dice."""
 CUBE_BAND = (3**0.5 - 1) / 2
-"""A cube that touches a wall has its centre half an edge plus at most this fraction of an edge from the
-wall."""
+"""The centre of a cube that touches a wall is half an edge from the wall, plus at most this fraction of an
+edge."""
 MIN_SEEN_MOVE_MM = 1.0
 STILL_FRAMES_US = 95_000
 
@@ -241,13 +241,14 @@ class Watch:
             yield "hidden"
 
     def _near_band(self, *, errors: float) -> bool:
-        """Return whether a die missed, and was in the contact band or this many errors (one standard
-        deviation) outside it."""
+        """Return whether a die missed the wall although its centre was in the contact band, or outside the
+        band by at most `errors` standard deviations."""
         band_mm = CUBE_BAND * self.flight.die_mm + errors * self.conditions.noise_mm
         return any(not self._hit(die) and self.flight.closest_mm[die] <= band_mm for die in (0, 1))
 
     def _possible_verdicts(self) -> set[bool]:
-        """Return the possible values of "both dice have struck" under swaps of the dice's names."""
+        """Return the possible values of "both dice have struck", given all possible swaps of the dice's
+        names."""
         moments = sorted(self._meetings)
         touches = self.flight.strikes()
         stories = {(False, False, 0)}
