@@ -3,7 +3,7 @@
 import asyncio
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
-from contextlib import AbstractContextManager, asynccontextmanager
+from contextlib import AbstractContextManager, ExitStack, asynccontextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -15,7 +15,7 @@ from starlette.responses import HTMLResponse, PlainTextResponse, Response, Strea
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
-from controller.console.feed import CLIP_REPEATS, Feed, ReviewPictures, Stream, Streams
+from controller.console.feed import CLIP_REPEATS, Feed, NoRoomError, ReviewPictures, Stream, Streams
 from controller.console.guard import (
     COOKIE,
     LOOPBACK,
@@ -41,8 +41,10 @@ if TYPE_CHECKING:
 
 MAX_STAFF_STREAMS = 32
 MAX_DISPLAY_STREAMS = 24
-"""Maximum numbers of staff pages and displays with a live stream. A further stream ends an existing one (see
-`Streams`)."""
+"""Maximum numbers of staff pages and displays with a live stream. A further stream ends one of an owner with
+more, ends its owner's oldest, or is refused (see `Streams`)."""
+TRY_AGAIN = b"retry: 5000\n\n"
+"""Tells a browser whose stream got no slot to try again after 5 s."""
 HEARTBEAT_INTERVAL_S = 10.0
 """Interval between heartbeats on a stream without changes. Missing heartbeats reveal a lost connection."""
 DECISION_TIMEOUT_S = 5.0
@@ -161,7 +163,7 @@ class Console:
             Route("/display/events", self._display_events),
             Route("/metrics", self._metrics),
             *self._technician.routes(
-                self._session, self._require_session, self._with_refusals, self._changes
+                self._session, self._require_session, self._with_refusals, self._technicians_changes
             ),
             Mount("/static", StaticFiles(directory=_STATIC)),
         ]
@@ -229,9 +231,11 @@ class Console:
         except (Refusal, MissingError) as error:
             return _no_picture(error)
         session = self._session(request)
+        if session is None:
+            return PlainTextResponse("sign in first", 401)
 
         async def played() -> AsyncIterator[bytes]:
-            with self._staff.hold("clips", _end_of(request)) as stream:
+            with suppress(NoRoomError), self._staff.hold(session.person, _end_of(request)) as stream:
                 for stay_s, jpeg in (*frames,) * CLIP_REPEATS:
                     if self._ending or not stream.is_open:
                         return
@@ -310,18 +314,33 @@ class Console:
             self._changes(panels, wait, still_valid, slot), media_type="text/event-stream"
         )
 
+    def _technicians_changes(
+        self,
+        request: Request,
+        session: Session,
+        panels: Panels,
+        wait: Callable[[], Awaitable[None]],
+        still_valid: Callable[[], Awaitable[bool]],
+    ) -> AsyncIterator[bytes]:
+        return self._changes(panels, wait, still_valid, self._staff.hold(session.person, _end_of(request)))
+
     async def _changes(
         self,
         panels: Panels,
         wait: Callable[[], Awaitable[None]],
         still_valid: Callable[[], Awaitable[bool]],
-        slot: StreamSlot | None = None,
+        slot: StreamSlot,
     ) -> AsyncIterator[bytes]:
         """Yield the changed panels or a heartbeat, at once and each time that `wait` returns.
 
-        The stream ends when `still_valid` returns False.
+        The stream ends when `still_valid` returns False, and at once if there is no slot for it.
         """
-        with slot or self._staff.hold("technician") as stream:
+        with ExitStack() as held:
+            try:
+                stream = held.enter_context(slot)
+            except NoRoomError:
+                yield TRY_AGAIN
+                return
             shown: dict[str, str] = {}
             while True:
                 made = await panels()

@@ -283,11 +283,17 @@ class Stream:
     is_open: bool = True
 
 
+class NoRoomError(Exception):
+    """All slots are taken by owners with a stream each, or nearly so."""
+
+
 class Streams:
     """The streams of one kind of screen.
 
-    When all slots are taken, a new stream replaces the oldest stream of the owner with the most streams. A
-    client that opens many streams therefore closes only its own.
+    When all slots are taken, a new stream replaces the oldest stream of the owner with the most streams, if
+    that owner has at least two more than the new stream's owner. Otherwise it replaces its owner's oldest
+    stream, or is refused if its owner has none. A client that opens many streams therefore closes only its
+    own, and no screen ends another that has as few streams.
     """
 
     def __init__(self, max_open: int) -> None:
@@ -297,10 +303,9 @@ class Streams:
 
     @contextmanager
     def hold(self, owner: str, end: Callable[[], None] = lambda: None) -> Iterator[Stream]:
-        """Hold a slot for a stream of this owner; `end` closes its connection."""
+        """Hold a slot for a stream of this owner; `end` closes its connection. Raises NoRoomError."""
         if len(self._open) >= self._max_open:
-            counts = Counter(one.owner for one in self._open)
-            oldest = max(self._open, key=lambda one: counts[one.owner])
+            oldest = self._replaceable_by(owner)
             self._open.remove(oldest)
             oldest.is_open = False
             oldest.end()
@@ -311,6 +316,16 @@ class Streams:
         finally:
             if stream.is_open:
                 self._open.remove(stream)
+
+    def _replaceable_by(self, owner: str) -> Stream:
+        counts = Counter(one.owner for one in self._open)
+        oldest = max(self._open, key=lambda one: counts[one.owner])
+        if counts[oldest.owner] > counts[owner] + 1:
+            return oldest
+        own = next((one for one in self._open if one.owner == owner), None)
+        if own is None:
+            raise NoRoomError
+        return own
 
     def __len__(self) -> int:
         return len(self._open)

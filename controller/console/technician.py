@@ -124,7 +124,7 @@ _begin_of = msgspec.json.Decoder(Begin).decode
 _answered_of = msgspec.json.Decoder(AnswerBody).decode
 StillValid = Callable[[], Awaitable[bool]]
 Panels = Callable[[], Awaitable[dict[str, str]]]
-Stream = Callable[[Panels, Callable[[], Awaitable[None]], StillValid], AsyncIterator[bytes]]
+Stream = Callable[[Request, Session, Panels, Callable[[], Awaitable[None]], StillValid], AsyncIterator[bytes]]
 
 
 class Technician:
@@ -213,7 +213,9 @@ class Technician:
         async def still_valid() -> bool:
             return await self._is_technician(request, session)
 
-        return StreamingResponse(self._stream(panels, wait, still_valid), media_type="text/event-stream")
+        return StreamingResponse(
+            self._stream(request, session, panels, wait, still_valid), media_type="text/event-stream"
+        )
 
     # --- devices ---
 
@@ -280,7 +282,7 @@ class Technician:
             self._sensing += 1
             listening = asyncio.create_task(self._listen(charts, changed, over, token))
             try:
-                async for block in self._stream(panels, wait, still_valid):
+                async for block in self._stream(request, session, panels, wait, still_valid):
                     yield block
             except LinkError:
                 return  # The browser reconnects and then receives the reason.

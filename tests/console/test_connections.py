@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from controller.console.app import MAX_DISPLAY_STREAMS
-from controller.console.feed import Stream, Streams
+from controller.console.feed import NoRoomError, Stream, Streams
 from controller.console.serving import LIMITS
 from tests.app.rig import PATIENCE_S
 from tests.console.rig import PEOPLE, Screens
@@ -112,6 +112,47 @@ def test_a_strangers_streams_end_before_any_others() -> None:
         assert [one.is_open for one in (pit, wall, first)] == [True, True, False]
         assert len(streams) == 4
     assert len(streams) == 0
+
+
+def test_no_stream_ends_for_another_owner_who_has_as_many() -> None:
+    """Otherwise one display too many would end another, which would reconnect and end the next."""
+    streams, ended = Streams(3), list[str]()
+    with ExitStack() as held:
+
+        def feed(owner: str) -> Stream:
+            return held.enter_context(streams.hold(owner, lambda: ended.append(owner)))
+
+        displays = [feed(owner) for owner in ("craps", "pit", "wall")]
+        with pytest.raises(NoRoomError):
+            feed("another")
+        assert ended == []
+        again = feed("pit")
+        assert ended == ["pit"]
+        assert [one.is_open for one in (*displays, again)] == [True, False, True, True]
+        assert len(streams) == 3
+
+
+def test_a_display_without_a_slot_tries_again_and_ends_no_other(served: Served) -> None:
+    """Each display has an address of its own."""
+    with ExitStack() as held:
+
+        def display(n: int) -> http.client.HTTPResponse:
+            one = held.enter_context(
+                closing(
+                    http.client.HTTPConnection(
+                        *served, timeout=PATIENCE_S, source_address=(f"127.0.1.{n + 1}", 0)
+                    )
+                )
+            )
+            one.request("GET", "/display/events")
+            return one.getresponse()
+
+        shown = [display(n) for n in range(MAX_DISPLAY_STREAMS)]
+        assert all(one.readline().startswith(b"data: ") for one in shown)
+        refused = display(MAX_DISPLAY_STREAMS)
+        assert (refused.status, refused.read()) == (200, b"retry: 5000\n\n")
+        assert shown[0].readline() == b"\n"
+        assert shown[0].readline().strip() in (b": beat", b""), "the oldest must still be connected"
 
 
 @pytest.mark.parametrize("begun", [b"", b"\x16\x03\x01"])
