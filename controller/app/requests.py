@@ -73,16 +73,23 @@ def _subject_of(request: Enter) -> str:
     return "" if request.what is None else str(request.what)
 
 
-def _why_closed(request: Enter, view: View) -> str | None:
-    """Return why the review or proposal named in a ruling is closed; None if it is open."""
+def _why_closed(request: Enter, view: View, game: str) -> bytes | None:
+    """Return the refusal of a ruling on a review or proposal that is not open; None if it is open.
+
+    The ruling must name the attempt. Without its number it could apply to a later attempt.
+    """
     named = _subject_of(request).partition(" ")[0]
+    attempt = game_of(game).attempt.attempt
+    if not named:
+        message = f"a ruling with `of_review` must name the {attempt} by its number in `what`"
+        return refusal("bad_request", message)
     awaited = view.awaited
     if awaited is not None and str(awaited.number) == named:
         return None
-    kind = next((kind for kind in ("spin", "deal") if getattr(view.first, kind) > 1), "roll")
-    return (
-        f"{kind} {named} is no longer under review, because someone ruled on it or play continued; check"
-        " the result, and correct it if necessary"
+    return refusal(
+        "review_closed",
+        f"{attempt} {named} is no longer under review, because someone ruled on it or play continued; check"
+        " the result, and correct it if necessary",
     )
 
 
@@ -250,8 +257,10 @@ class Requests:
         if request.name == "unlock" and (why := self._daemon.why_locked()) is not None:
             self._note_refusal(live, peer, "unlock")
             return refusal("locked", f"the table can't be unlocked yet: {why}")
-        if request.of_review and (closed := _why_closed(request, live.core.view)) is not None:
-            return refusal("review_closed", closed)
+        if request.of_review:
+            closed = _why_closed(request, live.core.view, live.setup.ruleset.game)
+            if closed is not None:
+                return closed
         arguments = msgspec.to_builtins(request)
         for key in ("do", "wait_s", "of_review"):
             arguments.pop(key, None)

@@ -122,6 +122,22 @@ def test_an_input_from_a_screen_is_entered_for_the_person_that_the_token_names(
     assert (last["by"], last["who"]) == ("boxperson", "ann")
 
 
+@pytest.mark.parametrize(("table", "attempt"), [("craps", "roll"), ("roulette", "spin")])
+def test_a_ruling_on_a_review_that_is_over_is_refused_with_the_attempts_name(
+    house: HouseMaker, table: str, attempt: str
+) -> None:
+    """Also at a table that has not decided an attempt yet."""
+    daemon = house(table=table).open()
+    unlocked(daemon)
+    ruling = {"do": "input", "name": "void", "by": "boxperson", "of_review": True}
+    closed = ask(daemon, STAFF, **ruling, what="1")
+    assert closed["code"] == "review_closed"
+    assert str(closed["says"]).startswith(f"{attempt} 1 is no longer under review, because ")
+    unnamed = ask(daemon, STAFF, **ruling)
+    assert unnamed["code"] == "bad_request"
+    assert unnamed["says"] == f"a ruling with `of_review` must name the {attempt} by its number in `what`"
+
+
 @pytest.mark.parametrize(
     ("role", "now_us", "code"),
     [("technician", 0, "not_allowed"), ("boxperson", 5_000_000, "signed_out")],
