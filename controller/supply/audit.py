@@ -13,7 +13,7 @@ from typing import NamedTuple
 import msgspec
 from packaging.version import InvalidVersion, Version
 
-from controller.supply.sbom import LockFault, canonical, read_lock
+from controller.supply.sbom import LOCK_REMEDY, LockFault, canonical, read_lock
 
 ECOSYSTEM = "PyPI"
 
@@ -208,7 +208,9 @@ def main(arguments: Sequence[str]) -> int:
         sys.stderr.write(f"audit: {fault}\n")
         return BAD_INPUT
     except OSError as error:
-        sys.stderr.write(f"audit: {error.filename}: {error.strerror}; ADVISORIES=FILE names the export\n")
+        is_lock = error.filename in arguments[1:]
+        remedy = LOCK_REMEDY if is_lock else "ADVISORIES=FILE names the export"
+        sys.stderr.write(f"audit: {error.filename}: {error.strerror}; {remedy}\n")
         return BAD_INPUT
     for finding in findings:
         sys.stdout.write(f"{finding}\n")

@@ -20,6 +20,10 @@ _HASH = re.compile(r"--hash=sha256:([0-9a-f]{64})")
 _VIA = re.compile(r"#\s*via\s+(.*)")
 
 
+LOCK_REMEDY = "`make lock` writes the lock files"
+"""The next step if a lock file can't be opened."""
+
+
 class LockFault(Exception):
     """A lock file that can't be used."""
 
@@ -140,7 +144,8 @@ def main(arguments: Sequence[str]) -> int:
         sys.stderr.write(f"sbom: {fault}\n")
         return 2
     except OSError as error:
-        sys.stderr.write(f"sbom: {error.filename}: {error.strerror}; SBOM=FILE names the output file\n")
+        remedy = LOCK_REMEDY if error.filename == str(lock) else "SBOM=FILE names the output file"
+        sys.stderr.write(f"sbom: {error.filename}: {error.strerror}; {remedy}\n")
         return 2
     return 0
 

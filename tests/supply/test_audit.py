@@ -157,7 +157,11 @@ def test_a_missing_export_and_a_missing_lock_are_reported(
         f"audit: {tmp_path / 'none'}: No such file or directory; ADVISORIES=FILE" in capsys.readouterr().err
     )
     export = kept(tmp_path, advisory(versions=["1"]))
-    assert main([str(export), str(tmp_path / "no.lock")]) == 2
+    missing = tmp_path / "no.lock"
+    assert main([str(export), str(missing)]) == 2
+    assert capsys.readouterr().err == (
+        f"audit: {missing}: No such file or directory; `make lock` writes the lock files\n"
+    )
     lock.write_text("# nothing\n", encoding="utf-8")
     assert main([str(export), str(lock)]) == 2
     lock.write_text("pydantic>=2\n", encoding="utf-8")

@@ -96,6 +96,11 @@ def test_the_same_release_gives_the_same_bytes_and_another_gives_different_ones(
 
 
 def test_a_lock_that_cannot_be_read_is_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([str(tmp_path / "none"), str(tmp_path / "bill.json")]) == 2
-    assert f"sbom: {tmp_path / 'none'}: No such file or directory; SBOM=" in capsys.readouterr().err
+    missing = tmp_path / "none"
+    assert main([str(missing), str(tmp_path / "bill.json")]) == 2
+    assert capsys.readouterr().err == (
+        f"sbom: {missing}: No such file or directory; `make lock` writes the lock files\n"
+    )
+    assert main([str(LOCK), str(tmp_path / "no" / "bill.json")]) == 2
+    assert "No such file or directory; SBOM=FILE names the output file" in capsys.readouterr().err
     assert not (tmp_path / "bill.json").exists()
