@@ -165,8 +165,12 @@ def _execute(chosen: str, words: list[str]) -> int:
             arguments.parser.error(f"found an empty argument{empty}, expected a value")
         code: int = arguments.run(arguments)
     except PermissionError as error:
-        what = error.filename or "a file"
-        say(f"{what}: this user may not access the file; run the command as root or as the owner")
+        if error.filename is None:
+            why = error.strerror or str(error)
+            say(f"the system refused this user an action ({why}); run the command as root")
+        else:
+            what = f"{error.filename}: this user may not access the file"
+            say(f"{what}; run the command as root or as the owner")
         return shell.BAD_INPUT
     except ImportError as error:
         wanted = advice(error, chosen)

@@ -161,6 +161,20 @@ def test_a_file_closed_to_this_user_is_bad_input(
     )
 
 
+def test_a_refusal_by_the_system_that_names_no_file_is_a_whole_sentence(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def refused(*_: object) -> None:
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr("controller.cli.journal.journal_file", refused)
+    assert cli.main(["journal", "verify"]) == 2
+    assert capsys.readouterr().err == (
+        "tablectl: the system refused this user an action (Operation not permitted); run the command as"
+        " root\n"
+    )
+
+
 @pytest.mark.parametrize(
     "argv",
     [
