@@ -273,17 +273,20 @@ def _find_possible_pip(image: Array, pips: Pips, face: Face, body: Body) -> str 
     ink = np.median(pips.inside[rows], axis=0)
     paper = np.median(pips.around[rows], axis=0)
     towards = (ink - paper) / max(1.0, float(((ink - paper) ** 2).sum()))
-    for name, places in _other_places(face, body).items():
+    for other, places in _other_places(face, body):
         levels = [
             _ink_level(image, place, paper, towards, float(pips.radius[rows].mean())) for place in places
         ]
         if min(levels) > 0.35:
-            return f"something that resembles a pip could make its {face.up} a {name}"
+            return f"something that resembles a pip could make its {face.up} a {other}"
     return None
 
 
-def _other_places(face: Face, body: Body) -> dict[str, list[Array]]:
-    """Return the positions of the pips that would change a face to another number, keyed by that number."""
+def _other_places(face: Face, body: Body) -> list[tuple[int, list[Array]]]:
+    """Return each other number that more pips would make of a face, with the positions of these pips.
+
+    A number may occur twice, because a 1 becomes a 3 along either diagonal, and a 4 a 6 along either side.
+    """
     one, two = face.diagonals
     centre = face.centre
     if face.up == 1:
@@ -291,15 +294,15 @@ def _other_places(face: Face, body: Body) -> dict[str, list[Array]]:
             0.25 * EDGE_PX * (body.axes[0] + body.axes[1]),
             0.25 * EDGE_PX * (body.axes[0] - body.axes[1]),
         )
-        return {"3": [centre + one, centre - one], "3 ": [centre + two, centre - two]}
+        return [(3, [centre + one, centre - one]), (3, [centre + two, centre - two])]
     if face.up == 2:
-        return {"3": [centre], "4": [centre + two, centre - two]}
+        return [(3, [centre]), (4, [centre + two, centre - two])]
     if face.up == 3:
-        return {"5": [centre + two, centre - two]}
+        return [(5, [centre + two, centre - two])]
     if face.up == 4:
         side, other = (one + two) / 2, (one - two) / 2
-        return {"5": [centre], "6": [centre + side, centre - side], "6 ": [centre + other, centre - other]}
-    return {}
+        return [(5, [centre]), (6, [centre + side, centre - side]), (6, [centre + other, centre - other])]
+    return []
 
 
 def _ink_level(image: Array, place: Array, paper: Array, towards: Array, radius: float) -> float:

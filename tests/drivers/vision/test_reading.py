@@ -7,7 +7,9 @@ import numpy as np
 import pytest
 
 from drivers.sim.filming import BLACK, CASINO_RED, IVORY, DieMaterial, Light, flat_die
-from drivers.vision.reading import read_picture
+from drivers.vision.bodies import Body
+from drivers.vision.faces import Face
+from drivers.vision.reading import _other_places, read_picture
 from tests.drivers.vision.scenes import (
     ASLANT_EDGE_PX,
     BLUE,
@@ -210,3 +212,11 @@ def test_dice_too_small_to_read_are_refused() -> None:
     reading = read_picture(still(*pair(2, 6)), 40.0, 2)
     assert reading.refused is not None
     assert "expected 45 or more" in reading.refused
+
+
+def test_a_doubt_names_a_number_without_blanks() -> None:
+    """A 1 can become a 3 along either diagonal, and a 4 a 6 along either side."""
+    body = Body(axes=np.eye(2), sides=np.ones(4), steps=np.ones(4))
+    for up, others in ((1, [3, 3]), (2, [3, 4]), (3, [5]), (4, [5, 6, 6]), (5, []), (6, [])):
+        face = Face(up, (), np.zeros(2), np.eye(2), 0.0)
+        assert [other for other, _ in _other_places(face, body)] == others
