@@ -13,13 +13,31 @@ from controller.rules.high_roller.rolls import CARDS_PER_DECK, CARDS_PER_RANK, B
 
 def rank_entered(card: str | int | None, what: str) -> int:
     """Return the total that matches a card such as `Qh`, `Q` or `12`. Raise InputRefused for other text."""
-    text = "" if card is None else str(card).strip().upper()
-    rank = rank_of(text) or (rank_of(text[:-1]) if text[-1:] in ("C", "D", "H", "S") else None)
+    rank = None if card is None else _rank_of(card)
     if rank is None:
         raise InputRefused(
             "bad_argument", f"{what} needs a card from 2 to Queen, or a number from 2 to 12; enter it again"
         )
     return rank
+
+
+def rank_dealt(card: Card) -> int:
+    """Return the total that matches a card from the shoe. Raise InputRefused for another or unread card."""
+    if card.rank is None:
+        raise InputRefused("card_unread")
+    rank = _rank_of(card.rank)
+    if rank is None:
+        raise InputRefused(
+            "card_unread",
+            f"found the card {card.rank} from the shoe, expected 2 to Queen; check the card and enter it with"
+            " set_card",
+        )
+    return rank
+
+
+def _rank_of(card: str | int) -> int | None:
+    text = str(card).strip().upper()
+    return rank_of(text) or (rank_of(text[:-1]) if text[-1:] in ("C", "D", "H", "S") else None)
 
 
 def seated(state: HighRollerState, seat: Seat | None, what: str) -> tuple[HighRollerState, str]:
@@ -147,7 +165,12 @@ def pitch(
 
 
 def require_known_player(state: HighRollerState, card: Card) -> None:
-    """Raise InputRefused if the card's player is unknown because an earlier card was missed."""
+    """Raise InputRefused if the card's player is unknown, for example because an earlier card was missed."""
+    if card.to is None and state.stage == "button_draw":
+        raise InputRefused(
+            "card_unread",
+            "a card from the shoe needs a seat when players draw for the button; enter it with draw_button",
+        )
     if card.to is None and state.missed and len(state.owed) > 1:
         raise InputRefused(
             "order_broken", "an earlier card was missed; enter both cards with set_card, each with its seat"

@@ -364,11 +364,8 @@ class HighRoller(PlaysThrows):
         return buying.place_button(state, self._rules) if state.stage == "button_draw" else state
 
     def _handle_card(self, card: Card) -> None:
-        if card.rank is None:
-            self._miss(card, InputRefused("card_unread"))
-            return
         try:
-            rank = buying.rank_entered(card.rank, "High Roller")
+            rank = buying.rank_dealt(card)
             buying.require_known_player(self._state, card)
             self._place_card(card, card.to, rank)
         except InputRefused as refused:

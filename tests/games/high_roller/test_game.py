@@ -13,6 +13,7 @@ from controller.model.outcomes import (
     RollCalled,
     RollCorrected,
     RollReview,
+    TableEvent,
 )
 from tests.games.high_roller.played_table import FACES, HighRollerTable, changed, two_players
 from tests.scenes import SECOND_US, throw
@@ -98,6 +99,17 @@ def test_H_DEAL_1_an_unreadable_card_is_entered_at_the_console() -> None:
     table.says("start_roll").says("set_card", seat="1", card="J")
     assert table.state.cards == {"1": (7, 11)}
     assert table.end().refusals() == ["card_unread", "cards_owed"]
+
+
+def test_H_DEAL_1_the_refusal_of_a_card_says_what_its_source_can_do() -> None:
+    """A shoe enters nothing again; a person does."""
+    table = HighRollerTable().pitched("9").button(s1="Q", s2="9").says("buy", seat="1", count=1)
+    table.pitched("K").says("set_card", seat="1", card="K")
+    assert [told.says for told in table.end().data(TableEvent) if told.says is not None] == [
+        "a card from the shoe needs a seat when players draw for the button; enter it with draw_button",
+        "found the card K from the shoe, expected 2 to Queen; check the card and enter it with set_card",
+        "set_card needs a card from 2 to Queen, or a number from 2 to 12; enter it again",
+    ]
 
 
 def test_H_DEAL_1_every_purchase_and_every_card_is_published() -> None:
