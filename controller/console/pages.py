@@ -8,6 +8,7 @@ from controller.console import words
 from controller.console.feed import ScreenState
 from controller.console.guard import Session
 from controller.console.keys import CHIPS, keys_for
+from controller.model.pockets import colour_of
 
 PANELS = ("head", "state", "ruling", "picture", "now", "results", "trouble", "table")
 """The panels of the staff's page. Each name is that of a template and of an element."""
@@ -25,7 +26,7 @@ def environment() -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    env.globals.update(words=words, chips=CHIPS, wait_shown_ms=WAIT_SHOWN_MS)
+    env.globals.update(words=words, colour_of=colour_of, chips=CHIPS, wait_shown_ms=WAIT_SHOWN_MS)
     return env
 
 

@@ -70,14 +70,6 @@ _RESULT_REQUESTS: Mapping[str, str] = {
 """The instructions for a review whose result staff can enter."""
 PLAYED: Mapping[str, str] = {"roll": "Rolls", "spin": "Spins", "deal": "Deals"}
 """The heading of a display's counts, by kind of attempt."""
-RED = frozenset(map(str, (1, 3, 5, 7, 9, 12, 14, 16, 18, 19, 21, 23, 25, 27, 30, 32, 34, 36)))
-
-
-def colour_of(pocket: str) -> str:
-    """Return a pocket's colour."""
-    if pocket in ("0", "00", "000"):
-        return "green"
-    return "red" if pocket in RED else "black"
 
 
 def cause(reason: Reason) -> str:

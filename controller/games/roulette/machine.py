@@ -15,13 +15,13 @@ from controller.machines.lifecycle import Result, StandingCall
 from controller.model.geometry import Wheel
 from controller.model.outcomes import (
     Bets,
-    Colour,
     Data,
     SpinCalled,
     SpinCorrected,
     SpinNoSpin,
     SpinReview,
 )
+from controller.model.pockets import colour_of
 from controller.model.readings import (
     AnyReading,
     BallBeam,
@@ -76,11 +76,6 @@ class ChipColours:
             )
         self.by_seat[seat] = colour
 
-
-_RED = (1, 3, 5, 7, 9, 12, 14, 16, 18, 19, 21, 23, 25, 27, 30, 32, 34, 36)
-RED = frozenset(str(number) for number in _RED)
-"""The red numbers, which are the same on all wheels. The document does not list them (!R-5)."""
-GREEN = frozenset({"0", "00", "000", "0000"})
 
 ROULETTE_TABLE = MachineTable(
     name="roulette",
@@ -416,10 +411,3 @@ class Roulette(PlaysAttempts):
         if self.open_attempt:
             raise InputRefused("under_way")
         self._open_bets(entered.t, "dealer")
-
-
-def colour_of(number: str) -> Colour:
-    """Return the colour of a number's pocket."""
-    if number in GREEN:
-        return "green"
-    return "red" if number in RED else "black"

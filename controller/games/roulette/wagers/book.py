@@ -7,9 +7,10 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from controller.games.roulette.wagers.layout import RULES, Layout, NoSuchSpot, Spot, colour
+from controller.games.roulette.wagers.layout import RULES, Layout, NoSuchSpot, Spot
 from controller.games.roulette.wagers.paytable import RoulettePayTable, report
 from controller.model.outcomes import Outcome, SpinCalled, SpinCorrected, SpinNoSpin
+from controller.model.pockets import colour_of
 from controller.settlement.book import (
     BOOK_AMOUNT,
     BOOK_ID,
@@ -222,7 +223,7 @@ class RouletteBook(Book):
         """Return the decision on every bet, first the losers and then the winners (R-SPIN-5)."""
         losers: list[AnswerLine] = []
         winners: list[AnswerLine] = []
-        result = f"{number} {colour(number)}"
+        result = f"{number} {colour_of(number)}"
         for id_, chips in self._layout_chips.items():
             wager = chips.spot.wager
             if number in chips.spot.covers:

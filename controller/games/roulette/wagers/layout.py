@@ -8,11 +8,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from controller.model.pockets import RED
+
 Wheel = Literal["double_zero", "single_zero"]
 Numbers = frozenset[str]
-
-RED = frozenset(str(n) for n in (1, 3, 5, 7, 9, 12, 14, 16, 18, 19, 21, 23, 25, 27, 30, 32, 34, 36))
-"""The red numbers of every roulette wheel (!R-5)."""
 
 _ROWS = 12
 _ALL = tuple(str(n) for n in range(1, 37))
@@ -138,13 +137,6 @@ class Layout:
 
     def _range(self) -> str:
         return "0, 00 and 1 to 36" if self.wheel == "double_zero" else "0 and 1 to 36"
-
-
-def colour(number: str) -> Literal["red", "black", "green"]:
-    """Return the colour of a pocket; the zeros are green."""
-    if number in ("0", "00"):
-        return "green"
-    return "red" if number in RED else "black"
 
 
 def in_order(numbers: Numbers | tuple[str, ...]) -> list[str]:

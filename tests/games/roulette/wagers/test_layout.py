@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controller.games.roulette.wagers.layout import NUMBERS_PER_WAGER, RED, RULES, Layout, NoSuchSpot, colour
+from controller.games.roulette.wagers.layout import NUMBERS_PER_WAGER, RULES, Layout, NoSuchSpot
+from controller.model.pockets import RED
 
 LAYOUT = Layout()
 EUROPEAN = Layout("single_zero")
@@ -90,12 +91,6 @@ def test_r_bet_9_to_14_even_money_wagers_are_eighteen_numbers_and_never_a_zero()
     assert LAYOUT.find("low", (), None).covers == of(*range(1, 19))
     assert LAYOUT.find("even", (), None).covers == of(*range(2, 37, 2))
     assert LAYOUT.find("red", (), None).covers == RED
-
-
-def test_colours_are_those_of_the_wheel() -> None:
-    assert [colour(n) for n in ("0", "00", "1", "2", "10", "11", "19", "28", "29", "36")] == [
-        "green", "green", "red", "black", "black", "black", "red", "black", "black", "red",
-    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(
