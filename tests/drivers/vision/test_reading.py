@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from drivers.sim.filming import BLACK, CASINO_RED, IVORY, DieMaterial, Light, flat_die
-from drivers.vision.bodies import Body
-from drivers.vision.faces import Face
+from drivers.vision.faces import Body, Face
 from drivers.vision.reading import _other_places, read_picture
 from tests.drivers.vision.scenes import (
     ASLANT_EDGE_PX,
