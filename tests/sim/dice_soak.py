@@ -27,11 +27,11 @@ from controller.replay.run import build_setup, replay
 from controller.settings.rulesets import load_ruleset
 from drivers.sim.bodies.casts import RELIEFS_MM, UnsettledError
 from drivers.sim.bodies.flights import Flight, Kind, pack, shipped, unpack
-from drivers.sim.bodies.logs import ThrowLog, observe
 from drivers.sim.bodies.watching import Conditions
 from drivers.sim.dice import TABLE
 from drivers.sim.scenes import Disagreement, disagreements
 from tests.sim import own_physics
+from tests.sim.body_logs import ThrowLog, observe
 
 KINDS: tuple[Kind, ...] = get_args(Kind)
 NEAR_MISSES: tuple[Kind, ...] = ("near_miss", "near_miss_one_hit")

@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 from controller.model.readings import DieAt, DieReleased, DieRest, WallImpact
 from drivers.sim.bodies import casts
 from drivers.sim.bodies.flights import FLAT_DEG, Flight, Kind
-from drivers.sim.bodies.logs import observe
 from drivers.sim.bodies.recording import Recorder
 from drivers.sim.bodies.watching import SURELY_HEARD_MNS, Conditions, Watch
 from drivers.sim.dice import TABLE
+from tests.sim.body_logs import observe
 
 engine = pytest.importorskip(
     "drivers.sim.bodies.engine", reason="the extra `physics` is not installed", exc_type=ImportError

@@ -58,7 +58,7 @@ def observe(
     rules: str = "craps-12-034",
 ) -> ThrowLog:
     """Observe successive flights; the same name, flights and conditions produce the same session."""
-    rng = Random(f"{name} {conditions}")  # noqa: S311 - a reproducible simulation, not a secret
+    rng = Random(f"{name} {conditions}")
     feed: Feed = []
     truths: list[PhysicalTruth] = []
     scenes: list[Scene] = []
