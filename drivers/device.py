@@ -130,15 +130,15 @@ class Device(Protocol[Data_contra, Output_co]):
         """Start the device, which is down until it responds."""
         ...
 
-    def opened(self, now_us: int) -> list[AnyReading]:
+    def on_open(self, now_us: int) -> list[AnyReading]:
         """Handle the opening of the link."""
         ...
 
-    def closed(self, now_us: int, code: str, seen: str) -> list[AnyReading]:
+    def on_close(self, now_us: int, code: str, seen: str) -> list[AnyReading]:
         """Handle the closing of the link, with the fault's code and a description."""
         ...
 
-    def overflowed(self, now_us: int, lost: int) -> list[AnyReading]:
+    def on_overflow(self, now_us: int, lost: int) -> list[AnyReading]:
         """Handle the loss of `lost` bytes or edges that were discarded because the table was busy."""
         ...
 

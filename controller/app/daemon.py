@@ -22,7 +22,7 @@ from controller.app.hub import Hub
 from controller.app.identity import (
     Approved,
     Digests,
-    changed,
+    changed_parts,
     digests_of,
     read_approved,
     write_approved,
@@ -379,7 +379,7 @@ class Daemon:
             with suppress(OSError):
                 self.approve_identity("controller", "the first start")
         before = self.approved
-        parts = ("approval",) if before is None else changed(before.digests, self.digests)
+        parts = ("approval",) if before is None else changed_parts(before.digests, self.digests)
         if parts:
             where = str(self.options.approved)
             named = ", ".join(_NAMES_OF_PARTS.get(part, part) for part in parts)

@@ -66,7 +66,7 @@ def digests_of(name: str, settings: TableSettings) -> Digests:
     )
 
 
-def changed(before: Digests, now: Digests) -> tuple[str, ...]:
+def changed_parts(before: Digests, now: Digests) -> tuple[str, ...]:
     """Return the names of the parts that differ."""
     return tuple(part for part in PARTS if getattr(before, part) != getattr(now, part))
 

@@ -141,7 +141,7 @@ class Publishing:
             settings.rules.name,
             settings.publish.embedded,
             folder,
-            self._enrolled,
+            self._read_enrolment,
             self._ask,
             self._post_late_query,
             self._post_line_bet,
@@ -354,6 +354,6 @@ class Publishing:
         with suppress(OSError):  # If the write fails, the table learns the key again at the next start.
             write_pin(self._pin_file, self._key, engine_key, by)
 
-    def _enrolled(self) -> Enrolment:
+    def _read_enrolment(self) -> Enrolment:
         assert self._enrolment is not None, "no outcome is handed over before the journal is open"
         return self._enrolment

@@ -194,7 +194,7 @@ class RecordingFile:
         try:
             self._write()
         except OSError as error:
-            faults.report(self._failed(error), "recorder")
+            faults.report(self._storage_fault(error), "recorder")
             self._drop_overflow(faults)
         else:
             faults.clear("recording_failed", "recorder")
@@ -209,10 +209,10 @@ class RecordingFile:
             try:
                 os.fdatasync(self._descriptor)
             except OSError as error:
-                faults.report(self._failed(error), "recorder")
+                faults.report(self._storage_fault(error), "recorder")
             os.close(self._descriptor)
 
-    def _failed(self, error: OSError) -> Fault:
+    def _storage_fault(self, error: OSError) -> Fault:
         return Fault("recording_failed", str(self._path), error.strerror or str(error))
 
     def _write(self) -> None:

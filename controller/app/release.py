@@ -155,7 +155,10 @@ def verify(place: ProgramPlace, trusted: Collection[str], *, compiled: bool = Tr
         names = ", ".join(sorted(key[:16] for key in trusted))
         raise ReleaseFault(f"{file}: found a signature by key {listed.key[:16]}, expected one by {names}")
     differences = "; ".join(
-        (*_differences(listed.files, dict(_digests(place))), *(_planted(place) if compiled else ()))
+        (
+            *_differences(listed.files, dict(_digests(place))),
+            *(_list_planted(place) if compiled else ()),
+        )
     )
     if differences:
         raise ReleaseFault(
@@ -202,9 +205,9 @@ def _differences(signed: Mapping[str, str], found: Mapping[str, str]) -> Iterato
             yield f"{what}: {_first(names)}"
 
 
-def _planted(place: ProgramPlace) -> Iterator[str]:
+def _list_planted(place: ProgramPlace) -> Iterator[str]:
     sources = [path for _, path in place.files() if path.suffix == ".py" and not path.is_symlink()]
-    copies = [str(copy.relative_to(place.packages)) for path in sources for copy in planted(path)]
+    copies = [str(copy.relative_to(place.packages)) for path in sources for copy in planted_copies(path)]
     if copies:
         yield f"not compiled from their sources: {_first(copies)}"
 
@@ -299,7 +302,7 @@ _PARTS = (
 _FILE_NAME = "co_filename"
 
 
-def planted(source: Path) -> Iterator[Path]:
+def planted_copies(source: Path) -> Iterator[Path]:
     """Yield each compiled copy that differs from the module's source, but that this Python would run.
 
     Raises OSError if a file can't be read.

@@ -307,7 +307,7 @@ def show_and_write(
     plain = CalibrationResult(
         file=str(path), figures=dict(found.figures), report=found.report, diff=diff, written=False
     )
-    if not diff or not (arguments.write or _agreed(path, guide)):
+    if not diff or not (arguments.write or _confirm_write(path, guide)):
         if diff and not arguments.json:
             show("not written; use --write to write it")
         return plain
@@ -323,7 +323,7 @@ def _print(text: str) -> None:
     print(text, flush=True)
 
 
-def _agreed(path: Path, guide: Guide | None) -> bool:
+def _confirm_write(path: Path, guide: Guide | None) -> bool:
     question = f"write this to {path}? (yes, no)"
     if guide is not None:
         return guide.answer(question).lower() in ("y", "yes")

@@ -93,7 +93,7 @@ def watched(cameras: Cameras) -> Iterator[tuple[int, Array]]:
     paced_by: int | None = None
     for camera, t_us, picture in cameras.frames():
         watch.frame(camera, t_us, picture)
-        newest[camera] = annotated(picture, watch.tracks(camera), watch.status(camera))
+        newest[camera] = annotate(picture, watch.tracks(camera), watch.status(camera))
         if paced_by is None or watch.status(paced_by) == SILENT:
             paced_by = camera
         if camera == paced_by:
@@ -109,7 +109,7 @@ def _side_by_side(pictures: Sequence[Array | None]) -> Array:
     return joined
 
 
-def annotated(picture: Array, tracks: tuple[Track, ...], status: str) -> Array:
+def annotate(picture: Array, tracks: tuple[Track, ...], status: str) -> Array:
     """Return a copy of a picture with tracks, faces and the camera's status, scaled to the maximum width."""
     fraction = min(1.0, SHOWN_WIDTH_PX / picture.shape[1])
     shown = picture.copy()

@@ -203,7 +203,7 @@ def _members(
     assert quiet is None or isinstance(quiet, dict)
     members = {
         "doctor.jsonl": "".join(
-            f"{_cleaned(found)}\n" for found in _without_free_text(findings, status, quiet)
+            f"{_as_clean_json(found)}\n" for found in _without_free_text(findings, status, quiet)
         ),
         "versions.txt": "".join(f"{one}\n" for one in bundle.versions()),
     }
@@ -236,7 +236,7 @@ def _without_free_text(
         yield from machine_checks.controller(quiet, "")
 
 
-def _cleaned(found: Finding) -> str:
+def _as_clean_json(found: Finding) -> str:
     return msgspec.json.encode(bundle.without_secrets(msgspec.to_builtins(found))).decode()
 
 

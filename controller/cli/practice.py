@@ -319,7 +319,7 @@ class Practice:
         """Play until the attempts are over, the person quits or a signal arrives; return the exit code."""
         self._table, self._folder, self._file = table, folder, table_file
         self._socket = str(folder / "control.sock")
-        playing = threading.Thread(target=self._guarded, args=(lambda: stage.run(self._over),), name="stage")
+        playing = threading.Thread(target=self._guard, args=(lambda: stage.run(self._over),), name="stage")
         playing.start()
         with (self._folder / "controller.log").open("wb") as log:
             controller = self._controller(log)
@@ -337,7 +337,7 @@ class Practice:
         self._screen.line("the virtual table is switched off")
         return DEFECT if self._failed else OK
 
-    def _guarded(self, run: Callable[[], None]) -> None:
+    def _guard(self, run: Callable[[], None]) -> None:
         """Run a thread's function; if it fails, save the traceback and end the practice with a message."""
         try:
             run()
@@ -386,7 +386,7 @@ class Practice:
 
     def _listen(self) -> None:
         for name, run in (("watch", self._watch), ("keyboard", self._read)):
-            threading.Thread(target=self._guarded, args=(run,), name=name, daemon=True).start()
+            threading.Thread(target=self._guard, args=(run,), name=name, daemon=True).start()
 
     def _watch(self) -> None:
         watcher = Watcher(self._screen, lambda: "", enter_with="")

@@ -254,10 +254,10 @@ class _LazyEngine(Consumer):
         self._engine: Consumer | None = None
 
     def begin(self) -> None:
-        self._loaded().begin()
+        self._load_engine().begin()
 
     def take(self, event: bytes, answer: Callable[[Answer], None]) -> None:
-        self._loaded().take(event, answer)
+        self._load_engine().take(event, answer)
 
     def receive_statement(self, statement: OpenStatement) -> None:
         if self._engine is not None:
@@ -267,7 +267,7 @@ class _LazyEngine(Consumer):
         if self._engine is not None:
             self._engine.end()
 
-    def _loaded(self) -> Consumer:
+    def _load_engine(self) -> Consumer:
         if self._engine is None:
             from controller.settlement_service.embedded import EmbeddedEngine  # noqa: PLC0415 - see the class
 

@@ -208,7 +208,7 @@ def guard_streams(environment: Mapping[str, str] = os.environ) -> None:
     Call this once, before any I/O. /dev/null replaces each closed stream, so that no file opened later gets
     the stream's descriptor number.
     """
-    closed = _closed()
+    closed = _closed_descriptors()
     text_encoding = "ascii" if _plain(environment) else (sys.stdout and sys.stdout.encoding) or "utf-8"
     codecs.register_error(_ESCAPE, _escaped)
     sys.stdout = _text(_Output(1, closed=1 in closed), text_encoding)
@@ -276,12 +276,12 @@ class _Output(_Raw):
     def __init__(self, descriptor: int, *, closed: bool) -> None:
         super().__init__(descriptor)
         self.discarded = False
-        self._closed = closed
+        self._closed_descriptors = closed
 
     def write(self, data: "ReadableBuffer", /) -> int:
         if self.discarded:
             return memoryview(data).nbytes
-        if self._closed:
+        if self._closed_descriptors:
             raise OutputError("the stream is closed")
         try:
             return self._put(data)
@@ -312,7 +312,7 @@ def _raw_of(stream: object) -> object:
     return getattr(getattr(stream, "buffer", None), "raw", None)
 
 
-def _closed() -> frozenset[int]:
+def _closed_descriptors() -> frozenset[int]:
     """Open /dev/null in place of each closed standard stream; return their numbers."""
     closed = set()
     while (taken := os.open(os.devnull, os.O_RDWR)) <= 2:

@@ -180,7 +180,7 @@ class Simulation:
             schedule = Schedule(self._table, self._arguments.faults, every_s=MEAN_FAULT_INTERVAL_S)
             schedule.start(self._clock.now_us() + _FIRST_FAULT_US)
         try:
-            self._stage.run(lambda: self._stopping.is_set() or self._ended())
+            self._stage.run(lambda: self._stopping.is_set() or self._has_ended())
         finally:
             for close in self._closing:
                 close()
@@ -201,7 +201,7 @@ class Simulation:
             self._truth_file.close()
             self._claim.release()
 
-    def _ended(self) -> bool:
+    def _has_ended(self) -> bool:
         return self._table.over and self._table.is_faultless and not self._arguments.technician
 
     def _introduce(self) -> None:

@@ -107,10 +107,10 @@ _enter_input_of = msgspec.json.Decoder(EnterInput).decode
 def _end_of(request: Request) -> Callable[[], None]:
     """Return a function that closes a request's connection; in tests, the function does nothing."""
     connection: LimitedConnection | None = request.scope.get("state", {}).get("connection")
-    return _nothing if connection is None else connection.abort
+    return _do_nothing if connection is None else connection.abort
 
 
-def _nothing() -> None:
+def _do_nothing() -> None:
     return
 
 

@@ -50,7 +50,7 @@ def find_attempt(reader: Rows, number: int | None = None, member: Row | None = N
     """
     if member is not None:
         if member.body is None:
-            raise _pruned(reader, member)
+            raise _pruned_fault(reader, member)
         number = _attempt(member)
         if number is None:
             raise _no_such_outcome(
@@ -95,7 +95,7 @@ def _no_such_outcome(reader: Rows, found: str) -> JournalFault:
     return JournalFault("journal_no_such_outcome", reader.path, found, "an attempt with an outcome")
 
 
-def _pruned(reader: Rows, row: Row) -> JournalFault:
+def _pruned_fault(reader: Rows, row: Row) -> JournalFault:
     found = "only a digest, because the contents were pruned"
     return JournalFault(
         "journal_no_such_outcome", f"{reader.path}, row {row.n}", found, "an outcome's contents"
@@ -199,7 +199,7 @@ def recall(reader: Rows, outcome_id: str) -> RecalledOutcome:
     """
     row = reader.find(outcome_id)
     if row.body is None:
-        raise _pruned(reader, row)
+        raise _pruned_fault(reader, row)
     check_contents(row, reader.path)
     outcome = decode_outcome(row.body)
     identity = reader.identity_at(row.n)

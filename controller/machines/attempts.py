@@ -122,7 +122,7 @@ class Attempts(Generic[Value, V]):
         self._since.clear()
         self._game.began(t)
 
-    def judged(self, t: int, verdict: V, doubt: str = "") -> None:
+    def on_verdict(self, t: int, verdict: V, doubt: str = "") -> None:
         """Handle the judge's verdict after a reading or a timer at `t`.
 
         A non-empty `doubt` says why the verdict is unreliable, and sends the attempt to review.
@@ -168,9 +168,9 @@ class Attempts(Generic[Value, V]):
         self.doubt(seen)
         if self.state == "held" and self._verdict is not None and not self.ending:
             self._doubt = seen
-            self.judged(self._decided_at, self._verdict)
+            self.on_verdict(self._decided_at, self._verdict)
 
-    def moved(self) -> None:
+    def on_die_moved(self) -> None:
         """Withdraw a decision during the hold, because a die at rest has moved."""
         self.machine.fire("moved")
         self._agenda.stop_timer("hold")
@@ -365,7 +365,7 @@ class Attempts(Generic[Value, V]):
 
     def _clear(self, clear: str, t: int) -> None:
         if self.in_progress:
-            self.judged(t, self._judge.judge(t, None))
+            self.on_verdict(t, self._judge.judge(t, None))
         if self._only_ignored_dice_left(clear):
             self.cleared = True
         elif not self.in_progress:
@@ -404,7 +404,7 @@ class Attempts(Generic[Value, V]):
             grade, entered = "person", last_entry
         verdict = self._verdict
         stands = verdict is not None and verdict.ruling is not Ruling.VOID
-        self._judge.decided("called")
+        self._judge.on_decision("called")
         result = Result(
             number=self.number,
             value=value,
@@ -429,7 +429,7 @@ class Attempts(Generic[Value, V]):
         judged: V | None = None,
     ) -> None:
         self._save_state(self._game.snapshot())
-        self._judge.decided("lapsed" if lapsed else "void")
+        self._judge.on_decision("lapsed" if lapsed else "void")
         result: Result[Value] = Result(
             number=self.number,
             value=None,
@@ -446,7 +446,7 @@ class Attempts(Generic[Value, V]):
     def _review(self, t: int, reasons: tuple[Reason, ...]) -> None:
         verdict = self._verdict
         self._open_reasons = reasons
-        self._judge.decided("review")
+        self._judge.on_decision("review")
         result = Result(
             number=self.number,
             value=self._judge.value_of(verdict) if verdict is not None else None,

@@ -261,7 +261,7 @@ class AttemptJudge(Protocol[Seen_co, V]):
     def last_entry(self) -> Input | None:
         """The last input that contributes to the detected value; None if there is none."""
 
-    def decided(self, decided: Decided) -> None:
+    def on_decision(self, decided: Decided) -> None:
         """Stop the timers that would force a decision."""
 
 

@@ -206,12 +206,12 @@ class Throws:
         if moved:
             self._readings.append(reading)
             del self._down[reading.die]
-            self.attempts.moved()
+            self.attempts.on_die_moved()
             self._wait_for_rest(reading.t)
 
     def _decide(self, t: int) -> None:
         self._agenda.stop_timer("settle")
-        self.attempts.judged(t, self.judge(t, None))
+        self.attempts.on_verdict(t, self.judge(t, None))
 
     # --- the AttemptJudge interface ---
 
@@ -265,7 +265,7 @@ class Throws:
         """Return the data, other than the readings, on which the last verdict was based."""
         return self._basis
 
-    def decided(self, decided: Decided) -> None:
+    def on_decision(self, decided: Decided) -> None:
         """Stop the timer of a void throw."""
         if decided in ("void", "lapsed"):
             self._agenda.stop_timer("settle")

@@ -14,7 +14,7 @@ HOME = Path(__file__).resolve().parents[2]
 _PLACES: Mapping[str, str] = {"config": "*.yaml", "controller": "*.py", "drivers": "*.py", "tests": "*.py"}
 
 
-def cited(home: Path = HOME) -> Mapping[str, tuple[str, ...]]:
+def find_citations(home: Path = HOME) -> Mapping[str, tuple[str, ...]]:
     """Return the files in a checkout that cite each rule."""
     found: dict[str, set[str]] = defaultdict(set)
     for folder, pattern in _PLACES.items():
@@ -38,7 +38,7 @@ def _as_written(path: Path) -> str:
 
 def page(home: Path = HOME) -> Iterator[str]:
     """Yield the lines of docs/rules.md."""
-    files = cited(home)
+    files = find_citations(home)
     yield "# Rules"
     yield ""
     yield "This page lists every rule of the documents by id, in our own words, with the rule's lines in the"

@@ -52,7 +52,7 @@ class Decoder:
             value = decode_strict(raw)
             return self._decoder.decode(raw)
         except msgspec.ValidationError as error:
-            raise _malformed(value, raw, line, str(error), self._kinds) from error
+            raise _malformed_line(value, raw, line, str(error), self._kinds) from error
         except StrictJsonError as error:
             if raw.startswith(BOM_UTF8):
                 raise MalformedLine(
@@ -61,7 +61,7 @@ class Decoder:
             raise MalformedLine(line, f"{error.found} in {_printable(raw)}", error.expected) from error
 
 
-def _malformed(
+def _malformed_line(
     value: object, raw: bytes, line: int, error: str, kinds: Mapping[str, type[Request]]
 ) -> MalformedLine:
     """Return the error in a line of valid JSON. The `do` is checked first, then the fields."""

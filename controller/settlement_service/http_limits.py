@@ -84,7 +84,7 @@ class Bounds:
             _check_head(scope)
             counted: AbstractContextManager[None] = nullcontext()
             if (scope["method"], scope["path"]) not in OPEN_TO_ALL:
-                digest = scope[DIGEST] = await self._admitted(headers, _address(scope))
+                digest = scope[DIGEST] = await self._admit(headers, _address(scope))
                 _mark_trusted(scope)
                 counted = self._counted(digest)
             with counted:
@@ -94,7 +94,7 @@ class Bounds:
         except _Refused as refused:
             await _send_refusal(refused.answer, scope, send, None if body_read else receive)
 
-    async def _admitted(self, headers: Mapping[bytes, list[bytes]], address: str) -> str:
+    async def _admit(self, headers: Mapping[bytes, list[bytes]], address: str) -> str:
         """Return the digest of a valid token."""
         given = headers.get(b"authorization", [])
         scheme, _, secret = given[0].partition(b" ") if len(given) == 1 else (b"", b"", b"")

@@ -84,7 +84,7 @@ class Movement:
         """Yield the accounts that change, and the change in cents."""
         return ((account, cents) for account, cents in self._legs.items() if cents)
 
-    def balanced(self) -> dict[str, int]:
+    def balanced_legs(self) -> dict[str, int]:
         """Return the legs to book. Raises UnbalancedMovement if they do not sum to zero."""
         legs = dict(self.legs())
         if sum(legs.values()):

@@ -165,7 +165,7 @@ class Store:
         might still have been committed.
         """
         try:
-            connection = self._connected()
+            connection = self._connect()
             self._wrote = False
             with connection.begin():
                 yield connection
@@ -222,7 +222,7 @@ class Store:
     ) -> None:
         self._wrote = self._wrote or statement.lstrip()[:6].upper() in ("INSERT", "UPDATE", "DELETE")
 
-    def _connected(self) -> Connection:
+    def _connect(self) -> Connection:
         if self._connection is not None:
             return self._connection
         if self._file is not None and (found := self._file.loss()) is not None:

@@ -115,7 +115,7 @@ class Work:
 
     def book(self, movement: Movement, cause: Cause) -> None:
         """Book a movement, unless it is empty. Raises UnbalancedMovement."""
-        legs = movement.balanced()
+        legs = movement.balanced_legs()
         if not legs:
             return
         number = self._numbers.movement

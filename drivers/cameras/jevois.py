@@ -249,20 +249,20 @@ class JevoisCamera:
         )
         return self._take_readings()
 
-    def opened(self, now_us: int) -> list[AnyReading]:
+    def on_open(self, now_us: int) -> list[AnyReading]:
         """Handle the opening of the port."""
         self.decoder.join()
         self._begin_receiving(now_us)
         return self._take_readings()
 
-    def closed(self, now_us: int, code: str, seen: str) -> list[AnyReading]:
+    def on_close(self, now_us: int, code: str, seen: str) -> list[AnyReading]:
         """Handle the closing of the port, with the fault's code and a description."""
         self.decoder.reset()
         self._open = False
         self._report(now_us, self._health.record_closed(now_us, code, seen))
         return self._take_readings()
 
-    def overflowed(self, now_us: int, lost: int) -> list[AnyReading]:
+    def on_overflow(self, now_us: int, lost: int) -> list[AnyReading]:
         """Handle the loss of bytes that were discarded because the table was busy; skip the frame."""
         self.decoder.join()
         self._spoilt = True

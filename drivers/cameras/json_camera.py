@@ -206,7 +206,7 @@ class JsonCamera:
             now_us, self._health.record(now_us, "starting", "nothing received yet", down=True)
         )
 
-    def opened(self, now_us: int) -> list[AnyReading]:
+    def on_open(self, now_us: int) -> list[AnyReading]:
         """Handle a script's connection. The device is up after the script's first valid line."""
         self._lines.connect()
         self._clock = ScriptClock()
@@ -217,12 +217,12 @@ class JsonCamera:
         changes = self._health.record(now_us, "starting", "waiting for its first line", down=True)
         return self._build_readings(now_us, changes + self._health.clear(now_us, LINK, seen="connected"))
 
-    def closed(self, now_us: int, code: str, seen: str) -> list[AnyReading]:
+    def on_close(self, now_us: int, code: str, seen: str) -> list[AnyReading]:
         """Handle the loss of the connection or the port."""
         self._open = False
         return self._build_readings(now_us, self._health.record_closed(now_us, code, seen))
 
-    def overflowed(self, now_us: int, lost: int) -> list[AnyReading]:
+    def on_overflow(self, now_us: int, lost: int) -> list[AnyReading]:
         """Handle the loss of bytes that were discarded because the table was busy."""
         seen = f"{lost} bytes discarded: the table was busy"
         return self._build_readings(now_us, self._record_loss(now_us, "sentences_lost", seen))

@@ -94,7 +94,7 @@ class InputLine:
         self._contradicted_us: int | None = None
         self._requested_us: int | None = None
 
-    def opened(self) -> None:
+    def reset(self) -> None:
         """Reset the state after the line was opened. Its edges are numbered from 1 again."""
         self._forget()
         self._seq = 0

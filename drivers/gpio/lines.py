@@ -157,7 +157,7 @@ class GpioDevice(ABC):
         """Start the device, which is down until its lines are open."""
         return self._report_down(now_us, "starting", f"the lines of {self.name} have not been opened yet")
 
-    def opened(self, now_us: int) -> list[AnyReading]:
+    def on_open(self, now_us: int) -> list[AnyReading]:
         """Handle the opening of the lines. The device is down until every line has been read."""
         self._is_open = True
         self._received_us = now_us
@@ -165,11 +165,11 @@ class GpioDevice(ABC):
         self._output.clear()
         self._unreported = set(self.lines)
         for name, line in self.lines.items():
-            line.opened()
+            line.reset()
             self.on_gap(name)
         return [] if self.lines else self._report_up(now_us, "its lines are open")
 
-    def closed(self, now_us: int, code: str, seen: str) -> list[AnyReading]:
+    def on_close(self, now_us: int, code: str, seen: str) -> list[AnyReading]:
         """Handle the closing of the lines."""
         self._is_open = False
         self._output.clear()
@@ -177,7 +177,7 @@ class GpioDevice(ABC):
             self.on_gap(name)
         return self._report_down(now_us, code, seen)
 
-    def overflowed(self, now_us: int, lost: int) -> list[AnyReading]:
+    def on_overflow(self, now_us: int, lost: int) -> list[AnyReading]:
         """Handle the loss of edges that were discarded because the table was busy."""
         readings: list[AnyReading] = []
         for name, line in self.lines.items():
@@ -223,7 +223,7 @@ class GpioDevice(ABC):
         if self.lines and now_us - self._received_us >= SILENT_US:
             self._received_us = now_us
             self._reopening.request_now()
-            changes += self.closed(now_us, "silent", f"no level was reported for {SILENT_US / 1e6:g} s")
+            changes += self.on_close(now_us, "silent", f"no level was reported for {SILENT_US / 1e6:g} s")
         return changes
 
     def next_deadline(self) -> int | None:

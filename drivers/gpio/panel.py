@@ -28,10 +28,10 @@ class PanelDevice(GpioDevice):
         self._dark_us: dict[str, int] = {}
         self._reported_open: dict[str, bool] = {}
 
-    def opened(self, now_us: int) -> list[AnyReading]:
+    def on_open(self, now_us: int) -> list[AnyReading]:
         """Handle the opening of the lines, and set every output."""
         self._reported_open.clear()
-        readings = super().opened(now_us)
+        readings = super().on_open(now_us)
         for name in self._outputs:
             self._send(name)
         return readings

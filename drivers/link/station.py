@@ -111,11 +111,11 @@ def _handle_arrival(device: AnyDevice, arrival: Arrival) -> list[AnyReading]:
         case bytes() | tuple() as data:
             return device.receive(arrival.t_us, data)
         case LinkUp():
-            return device.opened(arrival.t_us)
+            return device.on_open(arrival.t_us)
         case LinkDown(code, seen):
-            return device.closed(arrival.t_us, code, seen)
+            return device.on_close(arrival.t_us, code, seen)
         case Overflow(lost):
-            return device.overflowed(arrival.t_us, lost)
+            return device.on_overflow(arrival.t_us, lost)
 
 
 MAX_WAIT_S = 0.5

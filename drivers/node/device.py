@@ -94,17 +94,17 @@ class NodeDevice:
         """Start the device, which is down until the node responds."""
         return self._readings(self._end.start(now_us), now_us)
 
-    def opened(self, now_us: int) -> list[AnyReading]:
+    def on_open(self, now_us: int) -> list[AnyReading]:
         """Handle the opening of the port by greeting the node."""
-        return self._readings(self._end.opened(now_us), now_us)
+        return self._readings(self._end.on_open(now_us), now_us)
 
-    def closed(self, now_us: int, code: str, seen: str) -> list[AnyReading]:
+    def on_close(self, now_us: int, code: str, seen: str) -> list[AnyReading]:
         """Handle the loss of the port."""
-        return self._readings(self._end.closed(now_us, code, seen), now_us)
+        return self._readings(self._end.on_close(now_us, code, seen), now_us)
 
-    def overflowed(self, now_us: int, lost: int) -> list[AnyReading]:
+    def on_overflow(self, now_us: int, lost: int) -> list[AnyReading]:
         """Handle the loss of bytes that were discarded because the table was busy."""
-        return self._readings(self._end.overflowed(now_us, lost), now_us)
+        return self._readings(self._end.on_overflow(now_us, lost), now_us)
 
     def receive(self, now_us: int, data: bytes) -> list[AnyReading]:
         """Handle bytes that arrived at `now_us`."""

@@ -101,7 +101,7 @@ class TableEnd:
         """Start the link; the node is down until it responds."""
         return self.health.record(now_us, "starting", "nothing received yet", down=True)
 
-    def opened(self, now_us: int) -> Sequence[Message]:
+    def on_open(self, now_us: int) -> Sequence[Message]:
         """Handle the opening of the port by greeting the node."""
         self._wire.disconnect()
         messages = self.health.record(now_us, "starting", "greeting the node", down=True)
@@ -109,13 +109,13 @@ class TableEnd:
         self._greet(now_us)
         return messages
 
-    def closed(self, now_us: int, code: str, seen: str) -> Sequence[Message]:
+    def on_close(self, now_us: int, code: str, seen: str) -> Sequence[Message]:
         """Handle the loss of the port, with the fault's code and a description."""
         self.phase = Phase.OFF
         self._wire.disconnect()
         return self.health.record_closed(now_us, code, seen)
 
-    def overflowed(self, now_us: int, lost_bytes: int) -> Sequence[Message]:
+    def on_overflow(self, now_us: int, lost_bytes: int) -> Sequence[Message]:
         """Handle the loss of bytes that were discarded because the table was busy."""
         return self.health.record_loss(
             now_us, now_us, "sentences_lost", f"{lost_bytes} bytes discarded: the table was busy"

@@ -285,7 +285,7 @@ class Shoe:
             now_us, self._health.record(now_us, "starting", "nothing received yet", down=True)
         )
 
-    def opened(self, now_us: int) -> list[AnyReading]:
+    def on_open(self, now_us: int) -> list[AnyReading]:
         """Handle the opening of the port. If `silent_s` is not set, the shoe is up immediately."""
         self._protocol.connect()
         self._open = True
@@ -297,12 +297,12 @@ class Shoe:
         changes = self._health.record(now_us, "starting", "waiting for its first code", down=True)
         return self._readings(now_us, changes + self._health.clear(now_us, LINK, seen="its port is open"))
 
-    def closed(self, now_us: int, code: str, seen: str) -> list[AnyReading]:
+    def on_close(self, now_us: int, code: str, seen: str) -> list[AnyReading]:
         """Handle the loss of the port."""
         self._open = False
         return self._readings(now_us, self._health.record_closed(now_us, code, seen))
 
-    def overflowed(self, now_us: int, lost: int) -> list[AnyReading]:
+    def on_overflow(self, now_us: int, lost: int) -> list[AnyReading]:
         """Handle the loss of bytes that were discarded because the table was busy. Cards might be missing."""
         self._protocol.connect()
         seen = f"{lost} bytes discarded: the table was busy"

@@ -177,13 +177,13 @@ def wild_clock(site: FaultSite) -> Undo:
 def clock_jump(site: FaultSite) -> Undo:
     """Make the board's clock jump."""
     site.cable.peer.clock.jump(30_000_000 if site.value is None else round(site.value * 1000))
-    return _nothing
+    return _do_nothing
 
 
 def restart(site: FaultSite) -> Undo:
     """Restart the device while its cable stays plugged in."""
     site.cable.peer.restart(site.now_us)
-    return _nothing
+    return _do_nothing
 
 
 def babble(site: FaultSite) -> Undo:
@@ -367,7 +367,7 @@ def wheel_self_test(site: FaultSite) -> Undo:
     """Make the wheel report a self-test fault."""
     _wheel(site).send_line(b"*F %d" % (11 if site.value is None else round(site.value)))
     site.cable.flush(site.now_us)
-    return _nothing
+    return _do_nothing
 
 
 def wheel_setting(site: FaultSite) -> Undo:
@@ -392,5 +392,5 @@ def _wheel(site: FaultSite) -> Ss2Wheel:
     return wheel
 
 
-def _nothing(_now_us: int) -> None:
+def _do_nothing(_now_us: int) -> None:
     """Do nothing. The fault was momentary."""

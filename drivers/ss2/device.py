@@ -183,13 +183,13 @@ class Ss2Wheel:
         self._report_down(now_us, "starting", "no status frame received yet")
         return self._take_readings()
 
-    def opened(self, now_us: int) -> list[AnyReading]:
+    def on_open(self, now_us: int) -> list[AnyReading]:
         """Handle the opening of the port, and read the settings back."""
         self.decoder.join()
         self._open(now_us)
         return self._take_readings()
 
-    def closed(self, now_us: int, code: str, seen: str) -> list[AnyReading]:
+    def on_close(self, now_us: int, code: str, seen: str) -> list[AnyReading]:
         """Handle the loss of the port, with the fault's code and a description."""
         self.decoder.reset()
         self._requests.forget()
@@ -197,7 +197,7 @@ class Ss2Wheel:
         self._report(now_us, self._health.record_closed(now_us, code, seen))
         return self._take_readings()
 
-    def overflowed(self, now_us: int, lost: int) -> list[AnyReading]:
+    def on_overflow(self, now_us: int, lost: int) -> list[AnyReading]:
         """Handle the loss of bytes that were discarded because the table was busy."""
         self.decoder.join()
         self._bytes_lost = True

@@ -183,7 +183,7 @@ def _judge_face(image: Array, pips: Pips, face: Face) -> _Candidate | None:
     missed = _find_possible_pip(image, pips, face, body)
     if missed:
         doubts.append(missed)
-    ones = [one for one in _ones_of(face, pips) if _stands_alone(image, pips, one)] if face.up == 2 else []
+    ones = [one for one in _find_ones(face, pips) if _stands_alone(image, pips, one)] if face.up == 2 else []
     if any(_is_one(image, pips, one) for one in ones):
         return None
     if ones:
@@ -193,7 +193,7 @@ def _judge_face(image: Array, pips: Pips, face: Face) -> _Candidate | None:
     return _Candidate(face, body, score, tuple(doubts))
 
 
-def _ones_of(face: Face, pips: Pips) -> list[Face]:
+def _find_ones(face: Face, pips: Pips) -> list[Face]:
     none = np.zeros((2, 2), np.float32)
     return [Face(1, (row,), pips.centre[row], none, 0.0) for row in face.rows]
 

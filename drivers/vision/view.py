@@ -108,9 +108,9 @@ class View:
                 "covered",
                 f"mean grey level {mean:.0f}, contrast {now.std():.0f}, expected about {self._structure:.0f}",
             )
-        if len(self._light) == RECENT_FRAMES and (swing := _swing(self._light)) > MAX_FLICKER:
+        if len(self._light) == RECENT_FRAMES and (swing := _light_range(self._light)) > MAX_FLICKER:
             return "flickering", f"the light varies by {swing:.0%} from frame to frame"
-        if (striped := _striped(self._light[-1] / self._bands)) > MAX_FLICKER:
+        if (striped := _stripe_contrast(self._light[-1] / self._bands)) > MAX_FLICKER:
             return "flickering", f"bands across the view differ by {striped:.0%} from the view's median"
         changed = cv2.countNonZero((cv2.absdiff(now, self._empty) > MIN_CHANGE).astype(np.uint8)) / now.size
         if changed > CHANGED_FRACTION:
@@ -149,13 +149,13 @@ def _bands(small: Array) -> Array:
     return np.array([band.mean() for band in np.array_split(rows, BANDS)])
 
 
-def _swing(light: deque[Array]) -> float:
+def _light_range(light: deque[Array]) -> float:
     """Return the bands' median variation of the light from frame to frame, without slow changes."""
     values = np.stack(light)
     steps = np.diff(values, 2, axis=0) / 4
     return float(np.median(steps.std(axis=0) / np.maximum(1.0, values.mean(axis=0))))
 
 
-def _striped(ratio: Array) -> float:
+def _stripe_contrast(ratio: Array) -> float:
     """Return the bands' median deviation in light from the view as a whole."""
     return float(np.median(np.abs(ratio / max(0.01, float(np.median(ratio))) - 1.0)))

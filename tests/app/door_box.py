@@ -38,14 +38,14 @@ class DoorBox:
         changes = self._health.record(now_us, "starting", "nothing received yet", down=True)
         return build_readings(changes, [self.name], now_us)
 
-    def opened(self, now_us: int) -> list[AnyReading]:
+    def on_open(self, now_us: int) -> list[AnyReading]:
         changes = self._health.clear(now_us, "starting", LINK, seen="its port is open")
         return build_readings(changes, [self.name], now_us)
 
-    def closed(self, now_us: int, code: str, seen: str) -> list[AnyReading]:
+    def on_close(self, now_us: int, code: str, seen: str) -> list[AnyReading]:
         return build_readings(self._health.record_closed(now_us, code, seen), [self.name], now_us)
 
-    def overflowed(self, now_us: int, lost: int) -> list[AnyReading]:
+    def on_overflow(self, now_us: int, lost: int) -> list[AnyReading]:
         changes = self._health.record_loss(now_us, now_us, "sentences_lost", f"{lost} bytes discarded")
         return build_readings(changes, [self.name], now_us)
 

@@ -19,7 +19,7 @@ from controller.app.release import (
     ReleaseFault,
     check,
     place_of,
-    planted,
+    planted_copies,
     sign,
     trusted_keys,
     verify,
@@ -70,7 +70,7 @@ def what_runs(source: Path) -> str:
 def test_a_planted_copy_runs_and_is_found(mode: Flags, source: Path) -> None:
     copy = plant(source, mode)
     assert what_runs(source) == "9", "no planted copy ran, so nothing was tested"
-    assert list(planted(source)) == [copy]
+    assert list(planted_copies(source)) == [copy]
 
 
 @pytest.mark.parametrize("optimize", [0, 1, 2])
@@ -79,20 +79,20 @@ def test_a_copy_that_python_compiled_from_the_source_is_not_a_fault(
     mode: Flags, optimize: int, source: Path
 ) -> None:
     py_compile.compile(str(source), optimize=optimize, invalidation_mode=mode, doraise=True)
-    assert list(planted(source)) == []
+    assert list(planted_copies(source)) == []
 
 
 def test_compiled_copies_of_this_program_match_its_sources() -> None:
     """The copies are those of a real interpreter."""
     place = place_of()
     names = [path for _, path in place.files() if path.suffix == ".py"][::12]
-    assert [copy for path in names for copy in planted(path)] == []
+    assert [copy for path in names for copy in planted_copies(path)] == []
 
 
 @pytest.mark.parametrize("optimize", [1, 2])
 def test_a_copy_for_an_optimized_run_is_found_too(optimize: int, source: Path) -> None:
     copy = plant(source, optimize=optimize)
-    assert list(planted(source)) == [copy]
+    assert list(planted_copies(source)) == [copy]
 
 
 @pytest.mark.parametrize("part", ["co_filename", "co_stacksize", "co_exceptiontable", "co_consts"])
@@ -112,7 +112,7 @@ def test_a_change_to_any_part_of_a_copy_but_the_path_it_was_compiled_at_is_found
     changed = inner.replace(**{part: other})
     consts = tuple(changed if one is inner else one for one in code.co_consts)
     copy.write_bytes(data[:16] + marshal.dumps(code.replace(co_consts=consts)))
-    assert list(planted(source)) == ([] if part == "co_filename" else [copy])
+    assert list(planted_copies(source)) == ([] if part == "co_filename" else [copy])
 
 
 @pytest.mark.parametrize("found", ["cut", "no code", "a link", "a folder of links"])
@@ -130,16 +130,16 @@ def test_a_file_that_is_not_a_compiled_copy_is_found(found: str, source: Path, t
     else:
         copy.parent.rename(tmp_path / "elsewhere")
         copy.parent.symlink_to(tmp_path / "elsewhere")
-    assert list(planted(source)) == [copy.parent if found == "a folder of links" else copy]
+    assert list(planted_copies(source)) == [copy.parent if found == "a folder of links" else copy]
 
 
 def test_a_copy_that_python_would_not_run_is_ignored(source: Path) -> None:
     copy = plant(source)
     os.utime(source, (1, 1))
-    assert list(planted(source)) == []
+    assert list(planted_copies(source)) == []
     assert what_runs(source) == "1"
     copy.write_bytes(b"\0" * 40)
-    assert list(planted(source)) == []
+    assert list(planted_copies(source)) == []
 
 
 @pytest.fixture

@@ -82,7 +82,7 @@ def heard(folder: Path, source: Path) -> list[AnyReading]:
             got = list(lines)
         assert camera.wait(PATIENCE_S) == 0
     device = JsonCamera("cam", JsonCameraSettings(port="unix:x", clock="own"), Random(1).randbytes)
-    reported = device.opened(0)
+    reported = device.on_open(0)
     for line in got:
         reported += device.receive(json.loads(line)["t"], line)
     return reported

@@ -133,7 +133,7 @@ def test_a_running_camera_sends_the_table_its_readings_and_its_end(tmp_path: Pat
         assert main(["camera", "run", str(rig), "--once"]) == 0
     device = JsonCamera("cam", JsonCameraSettings(port="unix:x", clock="own"), Random(1).randbytes)
     device.start(0)
-    device.opened(1)
+    device.on_open(1)
     now_us = 1
     told = []
     for line in got:

@@ -10,7 +10,7 @@ import cv2
 import numpy as np
 import pytest
 
-from controller.cli.camera_live import COLOURS, annotated
+from controller.cli.camera_live import COLOURS, annotate
 from controller.cli.camera_watching import LEARNING_FRAMES, CameraWatch
 from controller.cli.main import main
 from controller.model.readings import DieRest
@@ -25,7 +25,7 @@ from tests.drivers.vision.test_stills import LARGE
 def test_a_track_and_its_face_are_drawn_on_a_copy() -> None:
     picture = np.full((200, 300, 3), 60, np.uint8)
     track = Track(1, ((20.0, 20.0), (120.0, 80.0)), rests=True, lost=False, up=5)
-    shown = annotated(picture, (track,), "following")
+    shown = annotate(picture, (track,), "following")
     assert (picture == 60).all()
     assert (shown[50, 70].astype(int) - 60).any()
     assert (np.abs(shown.astype(int) - COLOURS[1]).sum(axis=2) < 60).sum() > 100
@@ -34,7 +34,7 @@ def test_a_track_and_its_face_are_drawn_on_a_copy() -> None:
 def test_a_wide_picture_is_reduced_with_its_tracks() -> None:
     picture = np.full((2160, 3840, 3), 60, np.uint8)
     track = Track(1, ((300.0, 900.0), (1500.0, 900.0)), rests=False, lost=False, up=None)
-    shown = annotated(picture, (track,), "following")
+    shown = annotate(picture, (track,), "following")
     assert shown.shape == (720, 1280, 3)
     assert np.abs(shown[300, 200].astype(int) - COLOURS[1]).sum() < 60
 

@@ -37,9 +37,9 @@ JEVOIS = JevoisSettings(
 
 class Heard(Protocol):
     def start(self, now_us: int) -> list[AnyReading]: ...
-    def opened(self, now_us: int) -> list[AnyReading]: ...
-    def closed(self, now_us: int, code: str, seen: str) -> list[AnyReading]: ...
-    def overflowed(self, now_us: int, lost: int) -> list[AnyReading]: ...
+    def on_open(self, now_us: int) -> list[AnyReading]: ...
+    def on_close(self, now_us: int, code: str, seen: str) -> list[AnyReading]: ...
+    def on_overflow(self, now_us: int, lost: int) -> list[AnyReading]: ...
     def receive(self, now_us: int, data: bytes) -> list[AnyReading]: ...
 
 
@@ -100,19 +100,19 @@ HEALTH = (DeviceUp, DeviceDown, DeviceFault)
 
 
 def opened(device: Heard) -> None:
-    device.opened(0)
+    device.on_open(0)
 
 
 def plugged_in_again(device: Heard) -> None:
-    device.opened(0)
-    device.closed(1, "unplugged", "gone")
-    device.opened(2)
+    device.on_open(0)
+    device.on_close(1, "unplugged", "gone")
+    device.on_open(2)
 
 
 def lost_bytes(device: Heard) -> None:
-    device.opened(0)
+    device.on_open(0)
     device.receive(1, b"\r\n")
-    device.overflowed(2, 100)
+    device.on_overflow(2, 100)
 
 
 def readings_of(device: Heard, first: bytes, after: bytes) -> list[AnyReading]:
@@ -135,7 +135,7 @@ def test_no_end_of_a_line_is_read_as_a_line(name: str, joining: Callable[[Heard]
 
 def test_the_end_of_a_number_is_not_an_announced_number() -> None:
     wheel = Ss2Wheel("dev", Ss2Settings(port="", listen_only=True))
-    wheel.opened(0)
+    wheel.on_open(0)
     (word,) = readings_of(wheel, b"17\r\n", b"*X;5; 17; 8;0;171;1\r\n")
     assert getattr(word, "announced", "") is None
 
@@ -143,7 +143,7 @@ def test_the_end_of_a_number_is_not_an_announced_number() -> None:
 @pytest.mark.parametrize("end", [b"2", b"12", b"P1", b"R", b"ID1", b"\xff", b"K\xff"])
 def test_a_partial_line_that_may_have_been_a_card_or_a_reading_is_counted_as_a_doubt(end: bytes) -> None:
     device = Shoe("dev", NUMBERED, bytes)
-    device.opened(0)
+    device.on_open(0)
     assert [getattr(r, "code", "") for r in device.receive(SECOND_US, end + b"\r\n")] == ["bad_reading"]
     assert device.status()["doubts"] == 1
 
@@ -151,7 +151,7 @@ def test_a_partial_line_that_may_have_been_a_card_or_a_reading_is_counted_as_a_d
 @pytest.mark.parametrize("end", [b"OK", b"K", b""])
 def test_a_partial_alive_line_is_not_a_doubt(end: bytes) -> None:
     device = Shoe("dev", NUMBERED, bytes)
-    device.opened(0)
+    device.on_open(0)
     device.receive(SECOND_US, end + b"\r\n")
     assert device.status()["doubts"] == 0
 
@@ -161,7 +161,7 @@ def test_no_end_of_a_json_line_is_a_valid_object() -> None:
         for cut in range(1, len(line)):
             device = json_camera.TYPE.make("dev", JsonCameraSettings(port="p"), bytes)
             device.start(0)
-            device.opened(0)
+            device.on_open(0)
             reported = [r for r in device.receive(SECOND_US, line[cut:] + b"\n") if not isinstance(r, HEALTH)]
             assert reported == [], line[cut:]
 

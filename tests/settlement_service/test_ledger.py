@@ -16,12 +16,12 @@ def test_any_moves_are_balanced(moves: list[tuple[int, str, str]]) -> None:
     movement = Movement()
     for cents, source, to in moves:
         movement.move(cents, source, to)
-    assert sum(movement.balanced().values()) == 0
+    assert sum(movement.balanced_legs().values()) == 0
 
 
 def test_an_unbalanced_movement_is_not_booked() -> None:
     with pytest.raises(UnbalancedMovement, match="not balanced"):
-        Movement({"player:ann": 1}).balanced()
+        Movement({"player:ann": 1}).balanced_legs()
 
 
 @settings(derandomize=True, max_examples=50, deadline=None)

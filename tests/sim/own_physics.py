@@ -350,7 +350,7 @@ def simulate(cast: Cast) -> Recorder:
                     share = off_wall if contact.thing not in ("felt", "die") else 1.0
                     recorder.contact(t_us, die, contact.thing, contact.point, contact.pushed * share)
                     if quiet_since is not None and step == 0:
-                        recorder.supported(t_us, die, contact.thing, away)
+                        recorder.record_support(t_us, die, contact.thing, away)
     return recorder
 
 

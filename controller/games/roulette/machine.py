@@ -311,7 +311,7 @@ class Roulette(PlaysAttempts):
         if self._bets_open:
             self._close_bets(t, cause)
 
-    def dropped(self, t: int) -> None:
+    def on_ball_drop(self, t: int) -> None:
         """Handle the ball's drop. If betting is still open, it closes late."""
         if self._bets_open:
             self._close_bets(t, "ball_drop", (late_close_notice(),))

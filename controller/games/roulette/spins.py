@@ -359,7 +359,7 @@ class Spins(WheelSpins):
             self._dropped_us = t
             self._late_close = self._game.bets_open
             self._agenda.stop_timer("no_more_bets")
-            self._game.dropped(t)
+            self._game.on_ball_drop(t)
 
     def _decide(self, t: int, *, ends: bool = False) -> None:
         self._stop_timers()
@@ -374,7 +374,7 @@ class Spins(WheelSpins):
                 self._drop(t)
         self._verdict = after_late_close(verdict, self._rules) if self._late_close else verdict
         self._note_basis(t, late_close=self._late_close, relaunched=ends)
-        self.attempts.judged(t, self._verdict)
+        self.attempts.on_verdict(t, self._verdict)
 
     def _note_basis(
         self, t: int, called: Reason | None = None, *, late_close: bool = False, relaunched: bool = False
@@ -404,11 +404,11 @@ class Spins(WheelSpins):
     def _runs(self, t: int) -> bool:
         return self._dropped_us is None and t - self._last_pulse_us <= RUNS_UNTIL_US
 
-    def decided(self, decided: Decided) -> None:
+    def on_decision(self, decided: Decided) -> None:
         """Stop the timers of a decided spin. After a No Spin, attribute further pulses to its ball."""
         if self._watch is not None and decided == "void":
             self._launches.follow_old_ball(self._watch)
-        super().decided(decided)
+        super().on_decision(decided)
 
 
 def late_close_notice() -> Notice:

@@ -36,7 +36,7 @@ class WheelGame(Results[str], Protocol):
     def no_more_bets(self, t: int, cause: str = "ball_speed") -> None:
         """Close betting, because the ball is about to drop or a person must rule first."""
 
-    def dropped(self, t: int) -> None:
+    def on_ball_drop(self, t: int) -> None:
         """Handle the ball's drop from the track."""
 
     def rule(self, entered: Input) -> None:
@@ -206,7 +206,7 @@ class WheelSpins(ABC):
         """Return the data, other than the readings, on which the last verdict was based."""
         return self._basis
 
-    def decided(self, decided: Decided) -> None:
+    def on_decision(self, decided: Decided) -> None:
         """Stop the timers of a spin that is void or under review."""
         if decided != "called":
             self._stop_timers()
@@ -294,7 +294,7 @@ class SmartSpins(WheelSpins):
         verdict = game.verdict()
         if not self.attempts.ending and verdict.ruling is not Ruling.VOID:
             self._close(game, t)
-        self.attempts.judged(t, verdict)
+        self.attempts.on_verdict(t, verdict)
 
     def _close(self, game: SmartWheelGame, t: int) -> None:
         """Close betting if it is still open, because the ball has dropped or a person must rule first."""
@@ -305,7 +305,7 @@ class SmartSpins(WheelSpins):
             self._game.no_more_bets(closed_us, "wheel_fault")
             return
         self._dropped = True
-        self._game.dropped(closed_us if self._game.bets_open else t)
+        self._game.on_ball_drop(closed_us if self._game.bets_open else t)
 
     def _note_pause(self, t: int) -> None:
         last = self.games.last

@@ -223,7 +223,7 @@ class Deals:
             if position is not None and position not in folded:
                 self._play_asked[position] = entered.t
 
-    def played(self, entered: Input) -> None:
+    def record_play(self, entered: Input) -> None:
         """Record the positions with Play. If the dealer has already folded one, the deal goes to review."""
         positions = [name for seat in entered.seats or () if (name := position_name(seat)) is not None]
         self._played.update(positions)
@@ -330,7 +330,7 @@ class Deals:
         self._note_basis(t)
         # A void deal returns all stakes, including those of folded positions.
         doubt = "" if verdict.ruling is Ruling.VOID else self._unanswered()
-        self.attempts.judged(t, verdict, doubt)
+        self.attempts.on_verdict(t, verdict, doubt)
 
     def _reconsider(self, t: int, verdict: DealVerdict) -> None:
         self._found = verdict.reasons
@@ -457,7 +457,7 @@ class Deals:
         by_hand = [r for r in self._readings if isinstance(r, Input) and r.name == "set_card"]
         return by_hand[-1] if by_hand else None
 
-    def decided(self, decided: Decided) -> None:
+    def on_decision(self, decided: Decided) -> None:
         """Stop the deal's timer. The missing cards of a void deal might still leave the shoe."""
         self._agenda.stop_timer("deal")
         if decided != "review":

@@ -250,7 +250,7 @@ class ThreeCard(PlaysAttempts):
         elif entered.name == "play_asked" and self.awaits_play:
             self.deals.play_asked(entered)
         elif entered.name == "played" and entered.what == str(self._round):
-            self.deals.played(entered)
+            self.deals.record_play(entered)
 
     def allowed(self, t: int) -> Iterator[str]:
         """Yield the inputs that are allowed at `t`."""

@@ -365,4 +365,4 @@ def _contacts(table: _Table, recorder: Recorder, t_us: int, *, support: bool) ->
                 t_us, die, thing, place, force * (sign * float(outward[across]) if sign else 1.0)
             )
             if support:
-                recorder.supported(t_us, die, thing, outward.copy())
+                recorder.record_support(t_us, die, thing, outward.copy())

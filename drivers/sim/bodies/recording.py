@@ -89,7 +89,7 @@ class Recorder:
             self.contacts.append(contact)
         contact.add(t_us, place_m, impulse_ns)
 
-    def supported(self, t_us: int, die: int, thing: Thing, outward: Floats) -> None:
+    def record_support(self, t_us: int, die: int, thing: Thing, outward: Floats) -> None:
         """Record a die's support; only the latest supports of a stay are used."""
         self.supports.append((t_us, die, thing, outward))
 

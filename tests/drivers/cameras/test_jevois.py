@@ -194,7 +194,7 @@ def test_latency_sets_the_time_of_a_reading_back_and_keeps_its_arrival() -> None
 def test_a_camera_without_frame_marks_or_without_power_is_down() -> None:
     camera = JevoisCamera("cam", SETTINGS)
     assert health(camera.start(0)) == ["starting"]
-    camera.opened(0)
+    camera.on_open(0)
     readings = [r for n in range(80) for r in camera.receive(n * FRAME_US, line(LEFT).encode() + b"\n")]
     assert readings == []
     due = camera.next_deadline()
@@ -208,9 +208,9 @@ def test_a_lost_link_and_dropped_bytes_are_reported() -> None:
     camera = JevoisCamera("cam", SETTINGS)
     watch(still(2, LEFT), camera)
     camera.receive(70_000, b"MARK START\nN2 die3:90 1 ")
-    assert health(camera.overflowed(80_000, 4096)) == ["sentences_lost"]
+    assert health(camera.on_overflow(80_000, 4096)) == ["sentences_lost"]
     assert camera.receive(90_000, b"1 1 1\nMARK STOP\n") == []
-    assert health(camera.closed(100_000, "unplugged", "pulled")) == ["unplugged"]
+    assert health(camera.on_close(100_000, "unplugged", "pulled")) == ["unplugged"]
     assert camera.next_deadline() is None
     assert camera.status()["spoilt_frames"] == 1
 

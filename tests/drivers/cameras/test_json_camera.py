@@ -18,7 +18,7 @@ POINT: dict[str, object] = {"kind": "die_at", "die": 1, "x": 450.8, "y": 498.5}
 def camera(**other: object) -> JsonCamera:
     made = JsonCamera("cam", JsonCameraSettings(port="unix:/run/table/cam.sock", **other), bytes)  # type: ignore[arg-type]  # each test gives what fits
     made.start(0)
-    made.opened(1000)
+    made.on_open(1000)
     return made
 
 
@@ -38,7 +38,7 @@ def test_a_script_is_a_device_that_is_down_until_its_first_good_line() -> None:
     made = JsonCamera("cam", JsonCameraSettings(port="unix:/x"), bytes)
     assert isinstance(made, Device)
     assert codes(made.start(0)) == ["starting"]
-    assert codes(made.opened(1000)) == []
+    assert codes(made.on_open(1000)) == []
     assert codes(said(made, 2000, kind="alive")) == ["up"]
 
 
@@ -134,9 +134,9 @@ def test_the_port_of_a_silent_script_is_reopened_periodically() -> None:
 def test_a_script_that_ends_is_down_and_its_partial_line_is_dropped() -> None:
     made = camera()
     made.receive(2000, line({"kind": "alive"}) + b'{"kind": "die')
-    assert codes(made.closed(3000, "unplugged", "the program ended its connection")) == ["unplugged"]
+    assert codes(made.on_close(3000, "unplugged", "the program ended its connection")) == ["unplugged"]
     assert made.receive(3500, line(POINT)) == []
-    made.opened(4000)
+    made.on_open(4000)
     assert codes(made.receive(5000, line({"kind": "alive"}))) == ["up"]
 
 
@@ -150,7 +150,7 @@ def test_a_script_that_sends_too_much_is_a_fault_and_costs_no_more_than_its_budg
 def test_dropped_bytes_count_as_missed_readings() -> None:
     made = camera()
     said(made, 2000, kind="alive")
-    assert codes(made.overflowed(3000, 99)) == ["sentences_lost"]
+    assert codes(made.on_overflow(3000, 99)) == ["sentences_lost"]
 
 
 def test_the_status_of_a_script_shows_what_was_received() -> None:
@@ -235,7 +235,7 @@ ALIVE_LINE = b'{"kind":"alive"}\n'
 def released_us(alive_ms: int | None, *lines: tuple[int, bytes]) -> list[int]:
     """Return the times of the releases in these lines, which are given with their arrival times in ms."""
     camera = JsonCamera("cam", JsonCameraSettings(port="unix:/x", alive_ms=alive_ms), bytes)
-    camera.opened(0)
+    camera.on_open(0)
     readings = [one for at_ms, line in lines for one in camera.receive(at_ms * 1000, line)]
     return [one.t for one in readings if isinstance(one, DieReleased)]
 

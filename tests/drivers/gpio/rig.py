@@ -174,13 +174,13 @@ class Bench:
     def open(self) -> "Bench":
         self.reported += self.device.start(self.time.us)
         self.port.open()
-        self.reported += self.device.opened(self.time.us)
+        self.reported += self.device.on_open(self.time.us)
         self.turn()
         return self
 
     def close(self) -> None:
         self.port.close()
-        self.reported += self.device.closed(self.time.us, "port_fault", "the scene closed it")
+        self.reported += self.device.on_close(self.time.us, "port_fault", "the scene closed it")
 
     def turn(self) -> None:
         """Run one pass of the loop: pass on commands and events, and run the device's due work."""
@@ -188,7 +188,7 @@ class Bench:
         if self.device.take_reopen():
             self.close()
             self.port.open()
-            self.reported += self.device.opened(self.time.us)
+            self.reported += self.device.on_open(self.time.us)
         orders = self.device.take_output()
         if orders:
             self.port.write(orders)

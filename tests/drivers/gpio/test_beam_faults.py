@@ -111,7 +111,7 @@ def test_a_level_ahead_of_its_edge_is_not_a_missed_edge(wheel: BeamsBench) -> No
 
 
 def test_dropped_edges_are_a_fault(wheel: BeamsBench) -> None:
-    wheel.reported += wheel.device.overflowed(wheel.time.us, 1234)
+    wheel.reported += wheel.device.on_overflow(wheel.time.us, 1234)
     wheel.after(100_000)
     assert wheel.faults() == [("wheel", "lost_edges")] * len(wheel.faults())
     assert "lost some of 1234 edges discarded on all lines" in wheel.of(DeviceFault)[0].reason

@@ -29,7 +29,7 @@ def test_a_device_is_down_until_its_lines_are_known() -> None:
 def test_a_device_is_up_only_when_every_line_has_been_read() -> None:
     device = BeamsBench(wheel_settings(beams(2))).device
     device.start(1000)
-    device.opened(1000)
+    device.on_open(1000)
     assert device.receive(2000, (Level(5, False, 2000),)) == []
     (up,) = device.receive(3000, (Level(6, False, 3000),))
     assert isinstance(up, DeviceUp)
@@ -38,8 +38,8 @@ def test_a_device_is_up_only_when_every_line_has_been_read() -> None:
 def test_a_fault_from_while_the_device_was_down_is_reported_again_when_it_is_up() -> None:
     device = BeamsBench(wheel_settings(beams(1))).device
     device.start(1000)
-    device.opened(1000)
-    reported = [*device.overflowed(2000, 7), *device.receive(3000, (Level(5, False, 3000),))]
+    device.on_open(1000)
+    reported = [*device.on_overflow(2000, 7), *device.receive(3000, (Level(5, False, 3000),))]
     assert [type(reading) for reading in reported] == [DeviceFault, DeviceUp, DeviceFault]
 
 
@@ -243,7 +243,7 @@ def test_reopened_lines_start_from_an_unknown_state(wheel: BeamsBench) -> None:
     assert isinstance(wheel.reported[-1], DeviceDown)
     wheel.kernel.active.clear()
     wheel.port.open()
-    wheel.reported += wheel.device.opened(wheel.time.us)
+    wheel.reported += wheel.device.on_open(wheel.time.us)
     wheel.after(50_000)
     assert wheel.health()[-1] == "DeviceUp up"
     wheel.pulse("beam-1", 4000)

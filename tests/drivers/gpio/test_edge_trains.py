@@ -187,7 +187,7 @@ EVENTS = st.one_of(
 def test_no_events_in_any_order_raise_or_leave_work_undone(said: list[LineEvents], now_us: int) -> None:
     device = BeamsDevice("wheel", wheel_settings(beams(2)))
     device.start(now_us)
-    device.opened(now_us)
+    device.on_open(now_us)
     for data in said:
         now_us += 1000
         told = [*device.receive(now_us, data), *device.tick(now_us)]
@@ -201,7 +201,7 @@ def test_no_events_in_any_order_raise_or_leave_work_undone(said: list[LineEvents
 def test_line_numbers_wrap_as_the_kernels_do() -> None:
     bench = BeamsBench(wheel_settings(beams(1)))
     bench.open().after(10_000)
-    bench.reported += bench.device.overflowed(bench.time.us, 1)
+    bench.reported += bench.device.on_overflow(bench.time.us, 1)
     bench.kernel.lines[5].seq = 2**32 - 2
     bench.after(50_000)
     for seq, active in ((2**32 - 1, True), (0, False)):
@@ -227,7 +227,7 @@ def test_presses_are_those_that_lasted(gaps: list[int]) -> None:
     device = PanelDevice(
         "console", PanelSettings(chip=LABEL, factory="gpiod", inputs={"no-roll": button(17)})
     )
-    now_us, active, told = 1_000_000, False, device.opened(1_000_000)
+    now_us, active, told = 1_000_000, False, device.on_open(1_000_000)
     history: list[tuple[int, bool]] = [(now_us, False)]
 
     def look() -> None:

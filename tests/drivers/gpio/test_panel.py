@@ -212,7 +212,7 @@ def test_a_panel_reopened_reports_its_doors_again(panel: PanelBench) -> None:
     count = len(panel.of(Switch))
     panel.close()
     panel.port.open()
-    panel.reported += panel.device.opened(panel.time.us)
+    panel.reported += panel.device.on_open(panel.time.us)
     panel.after(100_000)
     assert [seen.open for seen in panel.of(Switch)[count:]][-1:] == [False]
 
@@ -226,7 +226,7 @@ def test_closing_one_panel_silences_no_other(kernel: FakeKernel) -> None:
     second.press("lock")
     assert len(second.of(Input)) == 1
     first.port.open()
-    first.reported += first.device.opened(first.time.us)
+    first.reported += first.device.on_open(first.time.us)
     first.after(50_000)
     first.press("no-roll")
     assert len(first.of(Input)) == 1
@@ -299,7 +299,7 @@ def test_lamps_are_dark_while_closed_and_as_before_when_reopened(kernel: FakeKer
     assert not kernel.levels[13][-1]
     assert kernel.outputs == {}
     bench.port.open()
-    bench.reported += bench.device.opened(bench.time.us)
+    bench.reported += bench.device.on_open(bench.time.us)
     bench.after(50_000)
     assert bench.high(13)
     assert bench.device.status()["lit"] == {"bets": True}
@@ -327,7 +327,7 @@ def test_a_lamp_whose_chip_is_gone_takes_the_panel_down_and_is_lit_once_the_chip
     kernel.broken = False
     kernel.chips[:] = [Chip("/dev/gpiochip9", LABEL)]
     assert bench.port.open() == "/dev/gpiochip9 [pinctrl-rp1]"
-    bench.reported += bench.device.opened(bench.time.us)
+    bench.reported += bench.device.on_open(bench.time.us)
     bench.after(50_000)
     assert bench.high(13)
     bench.press("no-roll")

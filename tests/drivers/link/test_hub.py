@@ -90,7 +90,7 @@ def test_a_request_to_a_device_is_sent_at_once_and_its_answer_awaited() -> None:
     hub.start(0)
 
     def open_in_passing(device: AnyDevice, now_us: int) -> None:
-        device.opened(now_us)
+        device.on_open(now_us)
 
     hub.run_on("wheel", open_in_passing, 5)
     assert [sentence[:7] for sentence in outlets["wheel"].sent] == [b">w1 3F3"]

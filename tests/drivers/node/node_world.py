@@ -108,7 +108,7 @@ class World:
         self._last = {True: 0, False: 0}
         self.new_node()
         self._tell(self.table.start(self.now_us))
-        self._tell(self.table.opened(self.now_us))
+        self._tell(self.table.on_open(self.now_us))
         self.node.start(self.node_clock())
 
     def new_node(self, boot: int = 0) -> None:

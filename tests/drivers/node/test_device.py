@@ -45,7 +45,7 @@ class Wired:
         self.board = NodeEnd(
             hello or Hello("cam", "1.0", "B" * 16, {0: ("die_at",)}, ("lamp",), 16), "A" * 16
         )
-        self.reported: list[AnyReading] = self.device.start(self.now_us) + self.device.opened(self.now_us)
+        self.reported: list[AnyReading] = self.device.start(self.now_us) + self.device.on_open(self.now_us)
 
     def after(self, more_us: int) -> list[AnyReading]:
         reported: list[AnyReading] = []
@@ -247,7 +247,7 @@ def test_a_node_that_cannot_send_its_required_readings_is_not_up() -> None:
 
 def test_a_lost_port_takes_all_its_devices_down() -> None:
     wired = Wired(NodeSettings(node="cam", port="/dev/x", channels=WALLS)).up()
-    down = wired.device.closed(wired.now_us, "unplugged", "/dev/x went away")
+    down = wired.device.on_close(wired.now_us, "unplugged", "/dev/x went away")
     assert [reading.dev for reading in down] == ["cam", "wall-left", "wall-right"]
     assert all(isinstance(r, DeviceDown) and r.code == "unplugged" for r in down)
     assert isinstance(down[0], DeviceDown)

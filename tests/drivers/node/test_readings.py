@@ -166,7 +166,7 @@ class TestLoss:
 
     def test_bytes_dropped_before_they_arrived_are_a_loss(self) -> None:
         world = World().up()
-        world._tell(world.table.overflowed(world.now_us, 4096))
+        world._tell(world.table.on_overflow(world.now_us, 4096))
         assert world.health()[-1][1] == "sentences_lost"
         world.after(LOSS_CLEARS_US + 1000)
         assert world.health()[-1][1] == "well"

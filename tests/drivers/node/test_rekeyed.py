@@ -64,12 +64,12 @@ def test_sentences_sealed_with_a_stolen_old_key_are_refused_in_the_new_session()
 
 def test_before_the_port_is_open_a_new_key_is_used_silently() -> None:
     world = World(key=KEY, node_key=NEW)
-    world._tell(world.table.closed(world.now_us, "unplugged", "pulled"))
+    world._tell(world.table.on_close(world.now_us, "unplugged", "pulled"))
     before = len(world.reported)
     world.table.rekey(NEW)
     world._tell(world.table.tick(world.now_us))
     assert [one for _, one in world.reported[before:] if isinstance(one, Fault | NodeReading)] == []
-    world._tell(world.table.opened(world.now_us))
+    world._tell(world.table.on_open(world.now_us))
     world.up()
 
 

@@ -48,8 +48,8 @@ class TestSeals:
         world.knock()
         world.after(5000)
         recorded = list(world.on_wire)
-        world._tell(world.table.closed(world.now_us, "unplugged", "pulled"))
-        world._tell(world.table.opened(world.now_us))
+        world._tell(world.table.on_close(world.now_us, "unplugged", "pulled"))
+        world._tell(world.table.on_open(world.now_us))
         world.up()
         session = world.table._wire.session.encode()
         for said in recorded:

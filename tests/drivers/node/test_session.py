@@ -97,8 +97,8 @@ class TestMeeting:
     def test_sentences_left_over_from_the_last_session_are_counted_and_not_used(self) -> None:
         world = World().up()
         old = sentence_of(world, "wall_impact", 99, wall="left", pos_mm="1", peak="1")
-        world._tell(world.table.closed(world.now_us, "unplugged", "pulled"))
-        world._tell(world.table.opened(world.now_us))
+        world._tell(world.table.on_close(world.now_us, "unplugged", "pulled"))
+        world._tell(world.table.on_open(world.now_us))
         stale = world.table.counters.stale
         world.inject(old)
         world.up()
@@ -245,7 +245,7 @@ class TestLosingEachOther:
     def test_invalid_nonces_raise_an_error(self) -> None:
         table = TableEnd("w1", lambda: "0000000000000000")
         with pytest.raises(ValueError, match="expected 16 digits 0-9 A-F that do not begin with 0000"):
-            table.opened(0)
+            table.on_open(0)
         with pytest.raises(ValueError, match="salt 'salt'"):
             NodeEnd(HELLO, "salt")
 
@@ -266,7 +266,7 @@ class TestLosingEachOther:
 
     def test_a_lost_port_takes_the_node_down(self) -> None:
         world = World().up()
-        world._tell(world.table.closed(world.now_us, "unplugged", "pulled"))
+        world._tell(world.table.on_close(world.now_us, "unplugged", "pulled"))
         assert world.reported[-1][1] == Fault("unplugged", "pulled", True, world.now_us)
         assert world.table.receive(world.now_us, b"$w1") == []
         assert world.table.next_deadline() is None

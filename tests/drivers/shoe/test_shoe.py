@@ -35,7 +35,7 @@ def shoe(settings_: ShoeSettings = PLAIN) -> Shoe:
     """Return a shoe after its port opened and the first line end was received."""
     device = Shoe("shoe", settings_, bytes)
     device.start(0)
-    device.opened(0)
+    device.on_open(0)
     device.receive(0, b"\r\n")
     return device
 
@@ -131,7 +131,7 @@ def test_the_lid_is_reported_when_it_changes() -> None:
 
 def test_a_shoe_that_sends_alive_is_reported_when_it_falls_silent() -> None:
     device = Shoe("shoe", TABLE, bytes)
-    assert [type(r) for r in (*device.start(0), *device.opened(0))] == [DeviceDown]
+    assert [type(r) for r in (*device.start(0), *device.on_open(0))] == [DeviceDown]
     assert [type(r) for r in device.receive(SECOND_US, b"OK\n")] == [DeviceUp]
     assert device.next_deadline() == 3 * SECOND_US
     (down,) = device.tick(3 * SECOND_US)
@@ -146,17 +146,17 @@ def test_a_shoe_that_sends_alive_is_reported_when_it_falls_silent() -> None:
 
 def test_a_shoe_without_alive_is_up_when_its_port_is_open() -> None:
     device = Shoe("shoe", ShoeSettings(port="p"), bytes)
-    assert [type(r) for r in (*device.start(0), *device.opened(5))] == [DeviceDown, DeviceUp]
+    assert [type(r) for r in (*device.start(0), *device.on_open(5))] == [DeviceDown, DeviceUp]
     assert device.next_deadline() is None
 
 
 def test_an_unplugged_shoe_is_down_and_an_unfinished_code_is_dropped() -> None:
     device = shoe()
     assert heard(device, (SECOND_US, b"Q")) == []
-    (down,) = device.closed(2 * SECOND_US, "unplugged", "the port is gone")
+    (down,) = device.on_close(2 * SECOND_US, "unplugged", "the port is gone")
     assert isinstance(down, DeviceDown)
     assert heard(device, (2 * SECOND_US, b"H\n")) == []
-    assert [type(r) for r in device.opened(3 * SECOND_US)] == [DeviceUp]
+    assert [type(r) for r in device.on_open(3 * SECOND_US)] == [DeviceUp]
     assert faces(heard(device, (4 * SECOND_US, b"H\n2C\n"))) == [("2", "c")]
 
 
@@ -177,12 +177,12 @@ def test_bytes_lost_within_a_code_make_no_other_code() -> None:
     numbered = ShoeSettings(port="p", cards={str(n): str(n) for n in range(2, 13)})
     device = shoe(numbered)
     assert heard(device, (SECOND_US, b"1")) == []
-    device.overflowed(SECOND_US, 100)
+    device.on_overflow(SECOND_US, 100)
     assert faces(heard(device, (2 * SECOND_US, b"2\n"), (3 * SECOND_US, b"7\n"))) == [("7", None)]
 
 
 def test_dropped_bytes_may_have_been_cards() -> None:
-    (down,) = shoe().overflowed(SECOND_US, 12)
+    (down,) = shoe().on_overflow(SECOND_US, 12)
     assert isinstance(down, DeviceDown)
     assert down.code == "sentences_lost"
 

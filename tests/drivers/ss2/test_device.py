@@ -24,7 +24,7 @@ def kinds(readings: list[AnyReading]) -> list[tuple[str, str]]:
 
 def joined(wheel: Ss2Wheel, now_us: int) -> list[AnyReading]:
     """Open the wheel's port and receive the first line end."""
-    return [*wheel.opened(now_us), *wheel.receive(now_us, b"\r\n")]
+    return [*wheel.on_open(now_us), *wheel.receive(now_us, b"\r\n")]
 
 
 def tick_until(wheel: Ss2Wheel, end_us: int) -> list[AnyReading]:
@@ -99,7 +99,7 @@ def test_a_wheel_that_never_sends_is_lost_and_reported_once() -> None:
 def test_a_lost_link_is_reported_and_a_partial_line_is_dropped() -> None:
     wheel = Ss2Wheel("ss2", Ss2Settings(port=""))
     wheel.receive(0, frame(4, 9, "31").encode() + b"\r\n*X;5;009;")
-    assert kinds(wheel.closed(SECOND_US, "unplugged", "it was pulled")) == [("down", "unplugged")]
+    assert kinds(wheel.on_close(SECOND_US, "unplugged", "it was pulled")) == [("down", "unplugged")]
     joined(wheel, 2 * SECOND_US)
     readings = wheel.receive(2 * SECOND_US, b"22;0;160;0\r\n" + frame(2, 10, "22").encode() + b"\r\n")
     assert kinds(readings)[0] == ("up", "up")
@@ -204,7 +204,7 @@ def test_state_7_is_not_a_fault_on_a_wheel_that_is_set_to_report_it() -> None:
 def test_dropped_bytes_are_a_fault_and_the_next_frame_counts_as_late() -> None:
     wheel = Ss2Wheel("ss2", Ss2Settings(port="", listen_only=True))
     wheel.receive(0, frame(4, 9, "31").encode() + b"\r\n*X;4;009;")
-    assert kinds(wheel.overflowed(500_000, 4096)) == [("fault", "sentences_lost")]
+    assert kinds(wheel.on_overflow(500_000, 4096)) == [("fault", "sentences_lost")]
     (word,) = reports(wheel.receive(500_000, b"31;0;160;0\r\n" + frame(5, 9, "22").encode() + b"\r\n"))
     assert word.unheard_ms == 500
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import cv2
 import numpy as np
 
-from controller.cli.camera_live import annotated
+from controller.cli.camera_live import annotate
 from drivers.vision.arrays import Array
 from drivers.vision.following import Follower
 from tests.cli.test_camera_faults import FAULTS
@@ -30,7 +30,7 @@ def followed() -> tuple[Array, Array]:
     for t_us, frame, still in camera.frames(thrown(6, 3), AT_US):
         picture = frame
         follower.frame(t_us, frame, still)
-    return picture, annotated(picture, follower.tracks(), "following")
+    return picture, annotate(picture, follower.tracks(), "following")
 
 
 def faults(picture: Array) -> Array:

@@ -114,7 +114,7 @@ class Gates:
         self._limits = Limits(table, book)
         self._book = book
         self._dice = dice
-        self._gates = (self._unknown, self._late, self._misplaced, self._untimely, self._unsupported)
+        self._gates = (self._unknown, self._late, self._refuse_misplaced, self._untimely, self._unsupported)
 
     def bet(self, request: BetRequest) -> Bet | Refusal:
         """Return the bet for the book, or the reason for its refusal."""
@@ -253,7 +253,7 @@ class Gates:
             return None
         return Refusal(policy.rule, "bets are accepted only before the dice are thrown; bet on the next roll")
 
-    def _misplaced(self, request: BetRequest) -> Refusal | None:
+    def _refuse_misplaced(self, request: BetRequest) -> Refusal | None:
         wager = request.wager
         wanted = {
             "number": (request.number is not None, wager in _WITH_NUMBER),

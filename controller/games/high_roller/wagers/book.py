@@ -210,7 +210,7 @@ class Play:
             self._won(card, won_cents) if card is winner else self._lost(card, winner) for card in self.cards
         ]
 
-    def voided(self, why: str = "closed before it was decided") -> list[Decided]:
+    def void_all(self, why: str = "closed before it was decided") -> list[Decided]:
         """Return the decisions that return all stakes, without rake (!H-19)."""
         reason = f"!H-19: game {self.number} was {why}"
         stake = self.card_cents
@@ -271,7 +271,7 @@ class HighRollerBook(Book):
         refusal = self._cannot_open(request)
         if refusal:
             return [refusal.refuse(_TABLE, "game")]
-        voided: list[AnswerLine] = [*self._play.voided()] if self._play else []
+        voided: list[AnswerLine] = [*self._play.void_all()] if self._play else []
         self._games += 1
         take = request.bonus_take
         self._play = Play(
@@ -409,7 +409,7 @@ class HighRollerBook(Book):
         if self._play is None:
             return [_NO_GAME.refuse(_TABLE, "void")]
         why = f"voided: {request.reason}" if request.reason else "voided"
-        lines: list[AnswerLine] = [*self._play.voided(why)]
+        lines: list[AnswerLine] = [*self._play.void_all(why)]
         self._play = None
         return lines
 
