@@ -8,7 +8,7 @@ from controller.model.readings import Input
 from controller.model.rulesets import RuleSet
 
 REFUSALS: dict[str, str] = {
-    "already_cleared": "this attempt has already been cleared away",
+    "already_cleared": "the dice of this throw have already been collected",
     "already_closed": "the table is already closed",
     "already_locked": "the table is already locked; unlock it when the cause is fixed",
     "already_open": "the table is already open",
@@ -58,11 +58,11 @@ REFUSALS: dict[str, str] = {
     "not_testing": "test mode is already off",
     "not_your_turn": "it is another player's turn to roll; see the order on the display",
     "nothing_to_accept": "nothing is proposed; set the result or declare it void instead",
-    "nothing_to_clear": "there is nothing to clear away",
+    "nothing_to_clear": "there are no dice to collect",
     "nothing_to_inspect": "nothing awaits this inspection",
     "nothing_to_settle": "there is no result to settle",
     "play_asked": "Play was requested here; if it was not granted, the dealer folds this position",
-    "played": "this position has a Play wager; enter play, or call a misdeal if Play was never meant",
+    "played": "this position has a Play wager; enter play, or call a misdeal if Play was not intended",
     "one_at_a_time": "cards are bought one at a time in the re-buy; enter one card",
     "order_broken": "a card was missed, so it is unclear who gets the later cards; call a misdeal",
     "other_attempt": "the ruling names a different attempt from the one it would apply to; check the number,"

@@ -47,7 +47,7 @@ def config_file(folder: Folder, name: str, directory: Path | None = None) -> Pat
     known = config_names(folder, directory)
     if name in known:
         return place / f"{name}.yaml"
-    hint = did_you_mean(name, known) or "give one of these names, or the path of a .yaml file"
+    hint = did_you_mean(name, known) or "use one of these names, or the path of a .yaml file"
     raise SettingsError(
         [Mistake(file=shown_path(place), found=f"no '{name}'", expected=one_of(known), hint=hint)]
     )

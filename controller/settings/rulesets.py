@@ -111,7 +111,7 @@ def _throw_contradictions(throw: ThrowRules) -> Iterator[_Contradiction]:
         yield _Contradiction((stagger, together), f"{throw.stagger_notice_ms:g}", expected)
     hold, timeout = ("throw", "call_hold_ms"), ("throw", "settle_timeout_s")
     if throw.call_hold_ms >= throw.settle_timeout_s * 1000:
-        expected = f"less than settle_timeout_s ({throw.settle_timeout_s:g} s)"
+        expected = f"less than settle_timeout_s ({throw.settle_timeout_s * 1000:g} ms)"
         yield _Contradiction((hold, timeout), f"{throw.call_hold_ms:g}", expected)
     minimum, maximum = throw.sensors.impact_delay_ms
     if minimum > maximum:
@@ -129,7 +129,7 @@ def _high_roller_contradictions(rules: HighRollerRules) -> Iterator[_Contradicti
 def _deal_contradictions(rules: DealRules) -> Iterator[_Contradiction]:
     hold, timeout = ("deal", "call_hold_ms"), ("deal", "deal_timeout_s")
     if rules.call_hold_ms >= rules.deal_timeout_s * 1000:
-        expected = f"less than deal_timeout_s ({rules.deal_timeout_s:g} s)"
+        expected = f"less than deal_timeout_s ({rules.deal_timeout_s * 1000:g} ms)"
         yield _Contradiction((hold, timeout), f"{rules.call_hold_ms:g}", expected)
 
 

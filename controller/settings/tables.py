@@ -160,7 +160,7 @@ def _dice_table_mistakes(document: Document, table: DiceTableSection) -> Iterato
             hint = "a foot is 304.8 mm, an inch 25.4 mm"
             yield document.mistake(("dice_table", key), f"{size:g}", expected, hint)
     if table.die_mm >= min(table.length_mm, table.width_mm):
-        expected = "less than the size of the table"
+        expected = "less than the table's length and width"
         yield document.mistake(("dice_table", "die_mm"), f"{table.die_mm:g}", expected)
     for number, zone in enumerate(table.zones):
         for corner, (x, y) in enumerate(zone.polygon):
@@ -195,7 +195,7 @@ def _publishing(document: Document, written: TableFile) -> Iterator[Mistake]:
     publish = written.publish
     if publish.to == "mqtt":
         if publish.mqtt is None:
-            hint = "add mqtt: with the broker's host"
+            hint = "add a section mqtt with the broker's host"
             yield document.mistake(("publish", "mqtt"), "nothing", "the broker's settings", hint)
         if not TABLE_NAME.fullmatch(written.table):
             expected = "1 to 64 letters, digits, '-', '_' and '.', as publishing over MQTT requires"

@@ -219,7 +219,7 @@ class _Composer:
             self._wrong(
                 event,
                 path,
-                "no key or no plain word",
+                "a key that is not a plain word",
                 "a word before the colon",
                 "name the key",
             )

@@ -35,7 +35,7 @@ _KINDS = {
     "array": "a list in brackets",
     "object": "an object in braces",
 }
-_CENTS = "whole cents: digits without quotes, point or exponent"
+_CENTS = "whole cents, as digits without quotes, a decimal point or an exponent"
 _MAX = 120
 
 

@@ -178,7 +178,7 @@ def _headers(scope: Scope) -> dict[bytes, list[bytes]]:
 def _check_head(scope: Scope) -> None:
     named = sum(len(name) + len(value) for name, value in scope["headers"])
     if named + len(scope.get("raw_path", b"")) + len(scope.get("query_string", b"")) > MAX_HEAD:
-        raise _Refused(431, f"the request line and headers have more than the allowed {MAX_HEAD} bytes")
+        raise _Refused(431, f"the request line and headers are longer than the allowed {MAX_HEAD} bytes")
 
 
 async def _body(scope: Scope, headers: Mapping[bytes, list[bytes]], receive: Receive) -> bytes:
@@ -201,7 +201,7 @@ async def _body(scope: Scope, headers: Mapping[bytes, list[bytes]], receive: Rec
                 body += message.get("body", b"")
                 more = message.get("more_body", False)
                 if len(body) > MAX_BODY:
-                    raise _Refused(413, f"the body has more than the allowed {MAX_BODY} bytes")
+                    raise _Refused(413, f"the body is longer than the allowed {MAX_BODY} bytes")
     except TimeoutError:
         raise _Refused(408, f"the body did not arrive within {BODY_TIMEOUT_S:g} s") from None
     if body:

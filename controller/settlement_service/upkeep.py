@@ -94,7 +94,7 @@ def _balances(connection: Connection) -> Iterator[str]:
         if booked.get(account, 0) != stored.get(account, 0):
             yield (
                 f"account {account} has {stored.get(account, 0)} cents, "
-                f"but its entries come to {booked.get(account, 0)}"
+                f"but its entries add up to {booked.get(account, 0)}"
             )
 
 
@@ -123,7 +123,7 @@ def _outcomes(connection: Connection) -> Iterator[str]:
             elif (outcome.seq, outcome.id, delivery.chain) != (row.seq, row.id, row.chain):
                 yield f"table {table.name}: outcome {row.seq} has another outcome's number, id or hash"
         if table.next_seq != expected:
-            yield f"table {table.name}: is waiting for outcome {table.next_seq}, expected outcome {expected}"
+            yield f"table {table.name} is waiting for outcome {table.next_seq}, expected outcome {expected}"
 
 
 def _keys(connection: Connection, table: str) -> list[tuple[int, PublicKey]]:
@@ -142,7 +142,7 @@ def _wagers(connection: Connection) -> Iterator[str]:
         at_stake = stored.get(at_risk(table), 0)
         if at_stake != staked.get(table, 0):
             wagered = staked.get(table, 0)
-            yield f"table {table}: {at_stake} cents are at risk, but its wagers come to {wagered}"
+            yield f"table {table}: {at_stake} cents are at risk, but its wagers add up to {wagered}"
 
 
 def _replays(connection: Connection, games: Games) -> Iterator[str]:

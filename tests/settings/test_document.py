@@ -186,7 +186,7 @@ def test_a_wrong_value_in_a_mapping_is_a_mistake(tmp_path: Path) -> None:
         ("name: *x\n", 1, "the alias '*x'"),
         ("name: !secret x\n", 1, "the tag '!secret'"),
         ("name: !!str 5\n", 1, "the tag 'tag:yaml.org,2002:str'"),
-        ("name: x\n? [a, b]\n: 1\n", 2, "no key or no plain word"),
+        ("name: x\n? [a, b]\n: 1\n", 2, "a key that is not a plain word"),
         ("name: x\n---\nname: y\n", 2, "a second document ('---')"),
         ('name: "\\ud800"\n', 1, "half a surrogate pair"),
     ],

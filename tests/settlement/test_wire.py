@@ -54,7 +54,7 @@ def test_a_malformed_line_ends_the_run_and_is_named(raw: bytes) -> None:
     assert ", expected " in err.getvalue()
 
 
-CENTS = "whole cents: digits without quotes, point or exponent"
+CENTS = "whole cents, as digits without quotes, a decimal point or an exponent"
 
 
 @pytest.mark.parametrize(

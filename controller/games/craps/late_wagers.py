@@ -49,7 +49,7 @@ class LateWagers:
         confirmed[entered.by] = person
         missing = [role for role in LATE_WAGER_CONFIRMERS if role not in confirmed]
         return f"Wager {entered.what}: confirmed" + (
-            f"; the {missing[0]} must also confirm" if missing else ""
+            f"; the {missing[0]} must also confirm it" if missing else ""
         )
 
     @property

@@ -158,7 +158,8 @@ class Gates:
             if bet.wager in _DONT and self._book.has_lowered(bet.player, bet.wager):
                 return Refusal(line.raised, f"{bet.wager} was reduced or removed; it can't be raised again")
         if bet.wager == "sharp_shooter" and self._dice.rolls:
-            return Refusal(self._rules[bet.wager], "it is accepted only before a new shooter's first roll")
+            reason = f"{bet.wager} can be raised only before a new shooter's first roll"
+            return Refusal(self._rules[bet.wager], reason)
         return self._size(bet, cents)
 
     def reduce(self, bet: Bet, cents: int) -> Refusal | None:
@@ -220,7 +221,7 @@ class Gates:
         if not on:
             return None
         if not policy.value:
-            return Refusal(policy.rule, "the shooter must have a line bet; there is no run-out")
+            return Refusal(policy.rule, "this table has no run-outs; the shooter must have a line bet")
         if self._dice.point is not None or self._book.any_of("pass", "dont_pass"):
             return Refusal(policy.rule, "a run-out needs a come-out roll without any Pass or Don't Pass bet")
         if not by_table and not self._book.any_of("come", "dont_come"):
@@ -299,7 +300,7 @@ class Gates:
                 f"{wager} was reduced or removed; a new one is accepted only once that bet is decided",
             )
         if wager == "sharp_shooter" and self._dice.rolls:
-            return Refusal(self._rules[wager], "it is accepted only before a new shooter's first roll")
+            return Refusal(self._rules[wager], f"{wager} is accepted only before a new shooter's first roll")
         return None
 
     def _bet_this_roll(self, request: BetRequest) -> bool:

@@ -69,7 +69,7 @@ class NoSpin(Request, frozen=True, kw_only=True, tag="no_spin"):
     reason: str = ""
 
 
-_LATE = Refusal("R-IRR-4", "No More Bets was called; bet again when this spin is decided")
+_LATE = Refusal("R-IRR-4", "No More Bets was called; bet again once this spin is decided")
 _FROZEN = Refusal("R-IRR-4", "No More Bets was called and the layout is frozen until this spin is decided")
 _UNKNOWN = Refusal(
     BOOK_ID, "no bet with this id is on the layout; name an accepted bet that is still undecided"
@@ -178,11 +178,10 @@ class RouletteBook(Book):
 
     def _reduce(self, request: Reduce, chips: _Chips) -> Reduced | RefusedLine:
         if request.to >= chips.cents:
-            return Refusal(BOOK_AMOUNT, f"reduce it to less than its present {chips.cents} cents").refuse(
-                request.id, "reduce"
-            )
+            accepted = f"the stake is {chips.cents} cents; a reduction needs a smaller amount"
+            return Refusal(BOOK_AMOUNT, accepted).refuse(request.id, "reduce")
         if request.to < self._limits.min_cents:
-            accepted = f"reduce it to {self._limits.min_cents} cents or more, or remove it"
+            accepted = f"the reduced bet must be at least {self._limits.min_cents} cents; or use remove"
             return Refusal(self._limits.rule, accepted).refuse(request.id, "reduce")
         handed_back = chips.cents - request.to
         self._move(chips, -handed_back)
@@ -191,7 +190,7 @@ class RouletteBook(Book):
     def _increase(self, request: Increase, chips: _Chips) -> RefusedLine | None:
         more = request.to - chips.cents
         if more <= 0:
-            accepted = f"increase it to more than its present {chips.cents} cents"
+            accepted = f"the stake is {chips.cents} cents; an increase needs a larger amount"
             return Refusal(BOOK_AMOUNT, accepted).refuse(request.id, "increase")
         refusal = self._over_limit(chips.player, chips.spot, request.to, more)
         if refusal:
@@ -264,6 +263,6 @@ WAGERS = Wagers(
     open=lambda _, load: RouletteBook(load(RoulettePayTable)),
     report=lambda _, load: report(load(RoulettePayTable)),
     requests_of=requests_of,
-    closed=Refusal("R-IRR-4", "No More Bets was called; bet again when this spin is decided"),
+    closed=Refusal("R-IRR-4", "No More Bets was called; bet again once this spin is decided"),
     settled_at=decided_by("spin"),
 )

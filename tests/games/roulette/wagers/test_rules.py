@@ -128,7 +128,7 @@ def test_a_refusal_lists_what_would_be_accepted() -> None:
     assert bad["reason"] == (
         "R-BET-2: '17', '19' is not a split on this layout; the nearest are 16-17, 17-18, 19-20, 14-17"
     )
-    assert late["reason"] == "R-IRR-4: No More Bets was called; bet again when this spin is decided"
+    assert late["reason"] == "R-IRR-4: No More Bets was called; bet again once this spin is decided"
     assert pending["id"] == "a"
 
 
