@@ -3,7 +3,7 @@
 `python -m tests.benchmarks [NAME...] [--runs N] [--keep RELEASE]` runs all benchmarks, or the named ones, N
 times each (default 1). A benchmark is repeated, up to three runs in all, if it misses a goal or if the cost
 of a figure relative to its floor has risen by 15 % since the previous release. The best cost of each figure
-counts, and the table shows the spread of the runs. The exit status is 1 if a regression remains or if no run
+is used, and the table shows the spread of the runs. The exit status is 1 if a regression remains or if no run
 met the goals. `--keep` writes the ratios to `releases.json`, and later runs are compared with the last
 release in this file.
 """

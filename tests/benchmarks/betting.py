@@ -1,10 +1,10 @@
 """Measure bets over HTTP, fifty per request, next to bare commits in the same run.
 
 `python -m tests.benchmarks.betting [--rounds N]` starts a settlement engine on SQLite and, if installed, on
-PostgreSQL, with its HTTP process. Four wheels immediately state that bets are open. At each wheel ten players
+PostgreSQL, with its HTTP process. Four wheels immediately announce open bets. At each wheel, ten players
 place fifty chips twice per round, one request after the other. The settlement of the number is not timed. The
 floor is the rate of fsynced commits of one row. The exit status is 1 if a wager is refused, if the rate of
-accepted wagers is less than half of the floor, or if p99 of a request is over 20 ms.
+accepted wagers is less than half of the floor, or if a request's duration at p99 is over 20 ms.
 """
 
 import argparse
@@ -93,7 +93,7 @@ def serving(house: House) -> Iterator[int]:
 
 
 def commits_per_s(url: str, commits: int) -> float:
-    """Return the number of transactions of one row per second."""
+    """Return the number of one-row transactions per second."""
     store = Store(url)
     store.open()
     start = time.perf_counter()

@@ -9,11 +9,12 @@ import msgspec
 FILE = "BENCH_FIGURES"
 """The environment variable with the file to which a benchmark's process appends its figures."""
 REGRESSION = 1.15
-"""Increase of a cost relative to its floor since the previous release that counts as a regression."""
+"""Factor by which a cost relative to its floor must increase from one release to the next to be a regression.
+"""
 
 
 class Figure(msgspec.Struct, frozen=True):
-    """A cost and its floor, the lowest possible cost, in the same `unit`; less is better."""
+    """A cost and its floor, the lowest possible cost, in the same `unit`. A lower cost is better."""
 
     name: str
     cost: float

@@ -2,8 +2,8 @@
 
 `python -m tests.benchmarks.footprint [--idle SECONDS]` runs a virtual craps table's camera, two walls and
 console on pseudo-terminals, the daemon with its settlement engine, and the process that serves screens, with
-a players' display open. Memory is the proportional set size, in which a page shared by several processes
-counts once. The floor is a bare interpreter. The exit status is 1 if a goal is missed.
+a players' display open. Memory is the proportional set size, so that a page shared by several processes is
+counted once. The floor is a bare interpreter. The exit status is 1 if a goal is missed.
 """
 
 import argparse

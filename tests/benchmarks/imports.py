@@ -1,8 +1,8 @@
 """Measure the memory that each import of the daemon adds to a new interpreter.
 
-`python -m tests.benchmarks.imports` prints megabytes (proportional set size: a page shared by several
-processes counts once) and modules, in the order of `PARTS`. A module counts for the first import that loads
-it.
+`python -m tests.benchmarks.imports` prints megabytes (proportional set size, in which a page shared by
+several processes is counted once) and modules, in the order of `PARTS`. A module is attributed to the first
+import that loads it.
 """
 
 import re

@@ -1,7 +1,7 @@
 """Measure the time from the earliest possible call to its durable publication.
 
 `python -m tests.benchmarks.latency [--throws N] [--camera]` throws dice in real time at a daemon with all its
-threads, first alone and then beside a busy core or a working dice camera. A call may be made once the dice
+threads, first alone and then beside a busy core or a working dice camera. A call is possible once the dice
 are at rest, the hold is over and the watermark has passed. The goal at p99 is twice the sum of an fsynced
 commit and the judge's time, both measured in the same run. The exit status is 1 if the goal is missed.
 """
@@ -90,7 +90,7 @@ def play(daemon: Daemon, readings: list[AnyReading]) -> None:
 
 
 def called(watcher: Watcher) -> bool:
-    """Return whether the current throw was called; it is not if its readings arrive too late to count."""
+    """Return whether the current throw was called. It is not called if its readings arrive too late."""
     end_s = time.monotonic() + CALLED_WITHIN_S
     while time.monotonic() < end_s:
         if any(CALLED in line for line in watcher.take(1.0)):
@@ -131,7 +131,7 @@ def alone_s(seconds: float) -> list[float]:
 def latencies_s(folder: Path, throws: int, floor: Floor) -> tuple[list[float], list[float]]:
     """Throw `throws` times; return the time from each possible call to its publication, and the lock waits.
 
-    The waits are measured after the unlock of the table, because imports hold the lock earlier.
+    The waits are measured after the table's unlocking, because imports hold the interpreter's lock before it.
     """
     options = Options(
         table="craps", journal=folder / "journal", socket=folder / "control", self_test_devices=False

@@ -1,10 +1,10 @@
-"""Measure the time from a durable outcome until settlement has received it over a broker.
+"""Measure the time from when an outcome is durable until settlement receives it from a broker.
 
-`python -m tests.benchmarks.mqtt [--outcomes N]` journals outcomes one by one. They go through outbox, pump
-and broker to a consumer in another process that acknowledges each. In between, the same clients send bare
-messages of the same size on a round trip through the same broker with QoS 1. The goal at p99 is twice the
-time of the round trip. Messages that a client sends to itself are also shown. The exit status is 1 if the
-goal is missed.
+`python -m tests.benchmarks.mqtt [--outcomes N]` journals outcomes one at a time. Each outcome passes through
+the outbox, the pump and the broker to a consumer in another process, which acknowledges the outcome. Between
+outcomes, a bare QoS 1 message of the same size makes a round trip through the broker to the consumer and
+back. The goal at p99 is twice the time of this round trip. For comparison, the benchmark also prints the time
+of a message that a client sends to itself. The exit status is 1 if the goal is missed.
 """
 
 import argparse
@@ -100,7 +100,7 @@ class Near:
 
 
 class Table:
-    """A journal and its publishing parts."""
+    """A journal, and the pump and the MQTT sink that publish its outcomes."""
 
     def __init__(self, rig: Rig, settings: MqttSettings) -> None:
         self.durable_s = 0.0
@@ -125,7 +125,7 @@ class Table:
         begin(self._journal)
         self._pump.start()
         while not sink.ready:
-            time.sleep(0.001)  # the pump's thread gets ready; nothing is measured yet
+            time.sleep(0.001)  # the measurement begins only when the sink is connected
         self._first = self._journal.recovered.first
         self._state = self._journal.recovered.state
 
@@ -136,7 +136,7 @@ class Table:
 
     @property
     def idle(self) -> bool:
-        """Return whether every acknowledgement is on the disk."""
+        """Whether every outcome's acknowledgement is on the disk."""
         return not (self._pump.unacknowledged or self._journal.waiting)
 
     def stop(self) -> None:
@@ -152,7 +152,7 @@ class Table:
 
 
 def measured_s(folder: Path, count: int) -> Iterator[tuple[float, float, float]]:
-    """Yield the times of each outcome, of a bare round trip, and of a message to itself."""
+    """Yield three durations: of an outcome, of a bare round trip, and of a client's message to itself."""
     broker = Mosquitto(folder)
     broker.config += "set_tcp_nodelay true\n"
     broker.start()
@@ -188,7 +188,7 @@ class Figures(NamedTuple):
 
 
 def figures(times: Sequence[float]) -> Figures:
-    """Compute the median and the 99th percentile."""
+    """Return the median and the 99th percentile of these times."""
     return Figures(statistics.median(times), sorted(times)[round(len(times) * 0.99) - 1])
 
 
@@ -197,7 +197,7 @@ def main() -> int:
     parser.add_argument("--outcomes", type=int, default=1000)
     count = parser.parse_args().outcomes
     if MOSQUITTO is None:
-        sys.stdout.write("mqtt          not measured: mosquitto is not installed (.ci/services)\n")
+        sys.stdout.write("mqtt          not measured: mosquitto is not installed; run: .ci/services\n")
         return 0
     sys.setswitchinterval(SWITCH_S)
     with tempfile.TemporaryDirectory(dir=".") as folder:

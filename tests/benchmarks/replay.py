@@ -1,8 +1,9 @@
 """Measure a whole replay next to `json.loads` of the same lines; the goal is three times the floor.
 
-`python -m tests.benchmarks.replay [--attempts N]` prints a row for dice and one for a wheel. Each has the
-minimum CPU time of several runs, which alternate with the floor. The exit status is 1 if the goal is missed.
-A log of a few attempts (`--attempts 1`) measures the creation of a table's machines, which happens once.
+`python -m tests.benchmarks.replay [--attempts N]` prints a row for dice and one for a wheel. Each row has
+the minimum CPU time of several runs, which alternate with runs of the floor. The exit status is 1 if the goal
+is missed. A log of a few attempts (`--attempts 1`) measures the creation of a table's machines, which happens
+once.
 """
 
 import argparse

@@ -33,7 +33,7 @@ WATCH = """() => { window.seen = {}; new MutationObserver(() => {
 
 
 def main() -> int:
-    """Measure the reviews; return 1 if p99 is over the limit, 3 without a browser."""
+    """Measure the reviews; return 1 if p99 is over the limit, or 3 if no browser is installed."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--reviews", type=int, default=100)
     reviews: int = parser.parse_args().reviews

@@ -1,8 +1,8 @@
 """Run the dice camera's process (`tablectl camera run`) on a rendered video beside a measurement.
 
 `python -m tests.benchmarks.watching_camera FOLDER` renders the video and writes its rig file. `watching` runs
-the camera on them repeatedly. The video has 60 frames per second of 640 x 480 pixels. Every second and a
-half, two dice come in, turn and are read.
+the camera with these files repeatedly. The video has 60 frames per second of 640 x 480 pixels. Every second
+and a half, two dice come in, turn and are read.
 """
 
 import socket

@@ -2,9 +2,9 @@
 
 `python -m tests.benchmarks.year [--readings N] [--pieces N]` passes pieces of 500 throws, and pieces of 500
 spins, to one `tablectl replay --json`, repeated up to N readings (default: 2,000,000). It computes the
-minutes for a year of a busy table, which has 100,000,000. The floor is `json.loads` of the same lines on as
-many cores. The exit status is 1 if the outcomes differ from those of the single pieces, or if a year of
-throws takes longer than ten minutes.
+minutes for a year of a busy table, which has 100,000,000 readings. The floor is `json.loads` of the same
+lines on as many cores. The exit status is 1 if the outcomes differ from those of the single pieces, or if a
+year of throws takes longer than ten minutes.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""The lab's cache of files that take long to build."""
+"""The lab's cache of files that take a long time to build."""
 
 import fcntl
 import os
@@ -12,7 +12,7 @@ BUILD_S = 3600
 
 
 class CannotBuild(Exception):
-    """This machine cannot build a part of the lab; the message states what is missing."""
+    """Raised if this machine cannot build a part of the lab. The message states what is missing."""
 
 
 def cache() -> Path:
@@ -24,7 +24,7 @@ def cache() -> Path:
 
 
 def once(wanted: Path, build: Callable[[Path], None]) -> Path:
-    """Return `wanted`, and build it with `build` if it does not exist.
+    """Return the path `wanted`. If it does not exist, build it with `build`.
 
     `build` writes to its argument, a temporary path that is renamed when complete. Processes that want the
     same file wait for the one that builds it.

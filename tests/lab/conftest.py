@@ -16,7 +16,8 @@ from tests.lab.report import Report
 
 HERE = Path(__file__).parent
 TEST_S = 900
-"""Time limit of a test, longer than a machine's, so that a hung guest is reported with its last lines."""
+"""Time limit of a test. It is longer than a machine's limit, so that a hung guest is reported with its last
+lines."""
 MakeMachine = Callable[..., Machine]
 FIGURES = "lab"
 REPORT = pytest.StashKey[Report]()
@@ -97,10 +98,10 @@ def report(pytestconfig: pytest.Config) -> Report:
 
 @pytest.fixture(scope="session")
 def built() -> tuple[Path, Path]:
-    """Return kernel and disk; skip the test with a message if they can't be built.
+    """Return the kernel and the disk; skip the test with a message if they can't be built.
 
-    Both are built at the same time, because the disk mostly waits for its packages. With LAB_BUILD=no only an
-    existing kernel is used.
+    Both are built at the same time, because most of the disk's build is waiting for packages. With
+    LAB_BUILD=no, the kernel is not built, and only an existing kernel is used.
     """
     if not os.access("/dev/shm", os.W_OK):
         pytest.skip("the lab needs /dev/shm for its machine's memory")
@@ -147,7 +148,7 @@ def _unless_kept(request: pytest.FixtureRequest, report: Report) -> Iterator[Non
 
 @pytest.fixture
 def machine(built: tuple[Path, Path], tmp_path: Path) -> Iterator[MakeMachine]:
-    """Make machines for one test, and cut the power of those that run at its end."""
+    """Make machines for one test, and cut the power of those that are still running at the test's end."""
     made: list[Machine] = []
 
     def make(**settings: Any) -> Machine:

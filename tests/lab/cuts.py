@@ -1,4 +1,4 @@
-"""Cut the power of a table in play repeatedly, and compare its disk with its published outcomes."""
+"""Cuts the power of a table in play repeatedly, and compares its disk with its published outcomes."""
 
 import fcntl
 import json
@@ -17,10 +17,10 @@ from tests.lab.kept import Kept, differences, read_disk, state_differences
 from tests.lab.machine import Machine, empty_disk
 
 LIVES = 10
-"""Number of cuts after which another game, on new disks, replaces the table."""
+"""Number of cuts after which the table is replaced by another game's table on new disks."""
 DISK_MIB = 64
 EARLY = 0.15
-"""Fraction of cuts during a start."""
+"""Fraction of the cuts that are made during a start."""
 EARLY_S = (0.5, 6.0)
 MEAN_S = 1.2
 """Mean time from the first published outcome to the cut, in seconds."""
@@ -36,7 +36,8 @@ MOMENTS = {
     "in a pruning": 3,
     "in a rotation": 1,
 }
-"""The journal's most critical moments. A cut happens at a random occurrence up to this number."""
+"""The journal's most critical moments, each with a number. The cut is made at a random occurrence of the
+moment, up to this number."""
 IN_UPGRADE = "upgrade: "
 """Prefix of the names of moments in an upgrade."""
 ENOUGH = 30
@@ -96,7 +97,7 @@ def in_words(cuts: list[Cut]) -> str:
 
 @dataclass
 class CutTable:
-    """One game's table on its disks, through its runs."""
+    """One game's table, whose disks are kept from run to run."""
 
     game: str
     release: str

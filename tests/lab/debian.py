@@ -1,7 +1,7 @@
-"""A Debian of another release or architecture, entered without a separate machine.
+"""Runs commands in a Debian of another release or architecture, without a separate machine.
 
-Its programs run on the host's kernel, those of another architecture under qemu. The cache keeps the release
-as built and, under other names, the root folders with installed software.
+Its programs run on the host's kernel; programs of another architecture run under qemu. The cache keeps the
+release as built and, under other names, the root folders with installed software.
 """
 
 import hashlib
@@ -20,7 +20,7 @@ PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 SOURCES = "/src"
 """The folder of the checkout inside the root."""
 PASSED_ON = ("PIP_", "HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy", "NO_PROXY", "no_proxy")
-"""Prefixes of the environment variables that determine the download of packages."""
+"""Prefixes of the environment variables that configure downloads. They are passed on to the commands."""
 ENTER = """\
 set -e
 mount -t proc proc "$root/proc"
@@ -39,7 +39,7 @@ ARM64_ELF = (
 
 
 class Failed(AssertionError):
-    """A command inside the root failed; the message contains its last output."""
+    """Raised if a command inside the root fails. The message contains the command's last output."""
 
 
 @dataclass(frozen=True)

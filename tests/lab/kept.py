@@ -21,7 +21,7 @@ from controller.journal.reading import Reader
 ATTEMPTS = ("roll", "spin", "deal")
 RECORDING_CLOSED = "recording.closed"
 SHOWN = 2
-"""Number of results on the board to search, because a review may follow the last result."""
+"""Number of results on the board to search, because a review might follow the last result."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ class Kept:
     def in_flight(self) -> set[tuple[str, int]]:
         """Return the attempts that began in the last session and have no outcome.
 
-        Attempts before a pruned outcome are left out, because that outcome may be theirs.
+        Attempts before a pruned outcome are left out, because the pruned outcome might be theirs.
         """
         starts = [at for at, row in enumerate(self.rows) if row.name == SESSION_STARTED or row.dropped]
         begun: set[tuple[str, int]] = set()

@@ -62,9 +62,9 @@ def newest_source() -> Path:
 
 
 def kernel() -> Path:
-    """Return the kernel's program, and build it if the cache has none from this source.
+    """Return the kernel's program. If the cache has none from this source, build it.
 
-    With LAB_BUILD=no it is not built, because a CI run has only a few minutes.
+    With LAB_BUILD=no, the kernel is not built, because a CI run has only a few minutes.
     """
     source = newest_source()
     recipe = hashlib.sha256()
@@ -77,7 +77,7 @@ def kernel() -> Path:
 
 
 def registers() -> Path:
-    """Return the library that runs this kernel on a CPU with more registers than it supports."""
+    """Return the library that runs this kernel on a CPU with more registers than the kernel supports."""
     recipe = hashlib.sha256(REGISTERS.read_bytes()).hexdigest()[:12]
     return once(cache() / f"registers-{recipe}.so", _build_registers)
 

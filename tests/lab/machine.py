@@ -1,4 +1,4 @@
-"""The host's side of the lab's machine: boot it, run a job on it, and cut its power."""
+"""The host's side of the lab's machine, which boots the machine, runs a job on it, and cuts its power."""
 
 import os
 import select
@@ -28,11 +28,11 @@ The host's load then has no effect. A program that polls without a pause hangs. 
 the table has no panel.
 """
 PATIENCE_S = 420
-"""Time after which a guest counts as hung, long enough for a busy host."""
+"""Time after which a guest is treated as hung. It is long enough for a busy host."""
 
 
 class Hung(AssertionError):
-    """The guest did not finish; the message ends with the last lines of its console."""
+    """Raised if the guest does not finish. The message ends with the last lines of the guest's console."""
 
 
 @dataclass
@@ -153,7 +153,7 @@ class Machine:
         ]
 
     def _environment(self) -> Mapping[str, str]:
-        """Return the environment: the folders of memory file and socket, and the preloaded library."""
+        """Return the environment: the folders of memory file and socket, and the library to preload."""
         return {"TMPDIR": "/dev/shm", "HOME": str(self.folder), "LD_PRELOAD": str(registers())}
 
     def _forget(self) -> None:

@@ -43,7 +43,7 @@ def keep(test: str, notes: list[str]) -> None:
 
 
 def kept(test: str) -> Result | None:
-    """Return the result of a test that passed with the current files, or None."""
+    """Return the result of a test that passed with the current files; None if it has not passed with them."""
     try:
         result = msgspec.json.decode((cache() / "passed" / f"{test}.json").read_bytes(), type=Result)
     except (FileNotFoundError, msgspec.MsgspecError):

@@ -11,7 +11,7 @@ SOCKETS = "dummy_hcd.num=4"
 """A kernel argument: the number of USB sockets."""
 LAB = (SOCKETS, VIRTUAL_TIME)
 LEAK = 2
-"""Permitted increase of the open descriptors, because a port may just be opening."""
+"""Permitted increase in open descriptors, because a port might just be opening."""
 
 
 def test_throws_on_four_boards_get_their_own_outcomes(machine: MakeMachine, report: Report) -> None:

@@ -1,4 +1,4 @@
-"""A camera behind the kernel's V4L2: the driver's times, and named faults."""
+"""Tests of a camera behind the kernel's V4L2 interface: the driver's timestamps, and the camera's faults."""
 
 from itertools import pairwise
 

@@ -20,7 +20,7 @@ ROUNDS = max(1, CUTS // 20)
 def _tables(ran_before: int) -> list[tuple[str, int]]:
     """Return the games in turn with their numbers of cuts, up to LIVES on the same disks.
 
-    The turn continues where the last run ended, so that even short runs reach every game over time.
+    The sequence continues where the last run ended, so that even short runs reach every game over time.
     """
     whole, rest = divmod(CUTS, LIVES)
     names = list(games.GAMES)

@@ -14,9 +14,10 @@ SPINS_AN_HOUR = 12
 WARM_HOURS = 4
 """Number of hours after which all code is loaded."""
 GROWTH_KIB = 4096
-"""Permitted increase of memory in the rest of the day.
+"""Permitted increase in memory in the rest of the day.
 
-Caches use 3.3 MB more after about 220 spins than after 20, and then no more, as 400 spins at full speed show.
+Caches use 3.3 MB more after about 220 spins than after 20. They increase no further, as 400 spins at full
+speed show.
 """
 PATIENCE_S = 7200
 

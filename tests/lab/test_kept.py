@@ -1,4 +1,4 @@
-"""The referee of power cuts finds each kind of loss. These tests need no machine."""
+"""The comparison of a disk after a power cut finds each kind of loss. These tests need no machine."""
 
 import hashlib
 import json

@@ -11,7 +11,7 @@ LAB = (VIRTUAL_TIME,)
 KERNEL_KEEPS = 16
 """Number of edges of a line that the kernel buffers by default; the controller requests 1,024."""
 LEAK = 2
-"""Permitted increase of the open descriptors, because a request's connection may just be closing."""
+"""Permitted increase in open descriptors, because a request's connection might just be closing."""
 
 
 @pytest.mark.parametrize("device", ["wheel", "console"])

@@ -19,7 +19,7 @@ exec sleep 600
 def test_a_guest_has_the_priority_of_its_run_and_is_cut_off_completely(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Linux may divide CPU time between sessions, so a guest in a new session would get a different share."""
+    """Linux can divide CPU time between sessions, so a guest in a new session would get a different share."""
     monkeypatch.setattr(machine, "registers", lambda: "")
     kernel, session = tmp_path / "kernel", tmp_path / "session"
     kernel.write_text(GUEST.format(session=session))

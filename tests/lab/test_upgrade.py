@@ -1,4 +1,4 @@
-"""After a power cut during an upgrade the table runs a complete release, the previous or the new one."""
+"""After a power cut during an upgrade, the table runs a complete release, the previous one or the new one."""
 
 import os
 import random

@@ -22,7 +22,7 @@ KEPT = (0.0, 0.3, 0.7, 1.0)
 
 
 class NotALogError(ValueError):
-    """The file is not such a log; the message states what was found."""
+    """Raised if a file is not such a log. The message states what was found."""
 
 
 @dataclass(frozen=True)

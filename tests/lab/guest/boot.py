@@ -1,4 +1,4 @@
-"""The guest's second program: runs the host's job directly or as a service under systemd, and powers off."""
+"""The guest's second program, which runs the host's job directly or under systemd, and then powers off."""
 
 import importlib
 import os
@@ -29,7 +29,8 @@ PATIENT = """\
 [Manager]
 RuntimeWatchdogSec=5min
 """
-"""The soft watchdog counts the host's time. With the table's 10 s, a busy host would reboot the guest."""
+"""The soft watchdog counts the host's time. With the table's limit of 10 s, the guest would be rebooted if
+the host is busy."""
 
 
 def begin() -> None:

@@ -90,7 +90,7 @@ class Cable:
         self.gadget.unplug()
 
     def plug(self) -> None:
-        """Plug the cable in, so that the board restarts. The device's removal has hung up its old port."""
+        """Plug the cable in, which restarts the board. The device's removal has hung up the old port."""
         self.gadget.plug()
         fresh = -1
 

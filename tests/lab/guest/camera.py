@@ -1,4 +1,4 @@
-"""A V4L2 camera of the kernel's vivid driver: the driver's timestamps, removal and return."""
+"""Reads a V4L2 camera of the kernel's vivid driver, and removes and restores the camera during a stream."""
 
 import os
 import struct
@@ -30,7 +30,8 @@ SET_CONTROL = 0xC008561C
 """VIDIOC_S_CTRL, with a control's number and its value."""
 TIMESTAMP_SOURCE = 0xF0F000 + 24
 AT_EXPOSURE = 1
-"""Timestamp a frame at its exposure. By default this driver uses the frame's end, which is in the future."""
+"""The value with which the driver timestamps a frame with its exposure. By default, the driver uses the
+frame's end, which is in the future."""
 WARM_FRAMES = 5
 """Number of frames ignored at the start, while code is loaded from the disk and the guest's clock runs."""
 FRAMES = 30
@@ -54,14 +55,14 @@ class Watched(msgspec.Struct, frozen=True, kw_only=True):
     """The device's message without a camera, and after the camera's removal during the stream."""
     pulled: str
     up_us: list[int]
-    """The time from each return of the driver to the device being up."""
+    """The time from each return of the driver until the device was up."""
     down_us: int
     faults: list[str]
     exit_code: int
 
 
 def frames() -> Frames:
-    """Read frames, with one delay in the middle, then open a device that does not exist."""
+    """Read frames, with one delay in the middle, and then open a device that does not exist."""
     stamps, taken, sizes = [], [], []
     _stamp_at_exposure()
     for t_us, picture in islice(Live(str(DEVICE)).frames(), WARM_FRAMES, WARM_FRAMES + FRAMES):
@@ -106,7 +107,7 @@ def _is_up() -> bool:
 
 
 def watched() -> Watched:
-    """Run the camera's process beside a table: without a camera, with one, and while one is replugged."""
+    """Run the camera's process beside a table: without a camera, with a camera, and while it is replugged."""
     text = (SAMPLES / "craps.yaml").read_text()
     assert BOARD in text
     RIG.parent.mkdir(exist_ok=True)

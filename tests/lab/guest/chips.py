@@ -65,8 +65,8 @@ class Chip:
     def hold(self, line: int, high: bool) -> None:
         """Pull an input line high or low, and hold it.
 
-        gpio-sim applies the bias of a request like an external level and changes a line that was pulled only
-        once. Without the hold, a door would open whenever the controller requests its lines.
+        gpio-sim treats the bias of a request like an external level, so a request changes a line that was
+        pulled only once. Without the hold, a door would open whenever the controller requests its lines.
         """
         if not self._held:
             threading.Thread(target=self._keep_held, daemon=True).start()

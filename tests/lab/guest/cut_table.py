@@ -1,6 +1,6 @@
 """A table that plays as fast as it can until its power is cut, and sends each outcome to the host.
 
-The second console is a pipe to the host. Its contents survive a power cut.
+The guest's second console is a pipe to the host, whose contents survive a power cut.
 """
 
 import json
@@ -23,12 +23,12 @@ OUT = Path("/lab/out")
 HEAD = Path("/var/lib/table-head")
 FIFO = Path("/run/table/readings")
 MOMENT = Path("/run/table/moment")
-"""The FIFO in which the controller of `moments` reports that its moment has come."""
+"""The FIFO to which the controller, if it is run through `moments`, writes when the moment has come."""
 MOMENTS_MODULE = "tests.lab.guest.moments"
 PAUSE_US = 900_000
-"""Minimum gap in the feed that separates two attempts, so that a run may begin there."""
+"""Minimum gap in the feed that separates two attempts. A run can begin after such a gap."""
 GAP_US = 30_000_000
-"""Time from the last reading of the feed to its repetition."""
+"""Time from the feed's last reading to the first reading of the feed's next repetition."""
 
 
 class Host:
@@ -47,9 +47,9 @@ class Host:
 
 
 def play(seed: int, moment: str = "", nth: int = 0) -> None:
-    """Play the host's feed, from one of its pauses on, until the power is cut.
+    """Play the host's feed, beginning after one of its pauses, until the power is cut.
 
-    With a `moment` of the journal, the host is notified of its `nth` occurrence.
+    If a `moment` of the journal is given, notify the host of the moment's `nth` occurrence.
     """
     host = Host()
     program = (sys.executable, "-B", "-m", MOMENTS_MODULE, moment, str(nth)) if moment else ("tablectl",)
@@ -62,7 +62,7 @@ def play(seed: int, moment: str = "", nth: int = 0) -> None:
     board = ask(do="board")["board"]
     host.send("start", {"session": now["session"], "faults": now["faults"], "board": board})
     threading.Thread(target=_watch, args=(host,), daemon=True).start()
-    # The arrival times in the feed set the clock.
+    # The arrival times in the feed set the table's clock.
     threading.Thread(target=feed, args=(seed,), daemon=True).start()
     _unlock(host)
     while True:
@@ -75,7 +75,7 @@ def _await_moment(host: Host) -> None:
 
 
 def start(disks: Mapping[Path, str], program: tuple[str, ...] = ("tablectl",)) -> Table:
-    """Mount these disks (journal, head file) and start the host's table."""
+    """Mount these disks, of the journal and the head file, and start the table that the host has set up."""
     for place, disk in disks.items():
         place.mkdir(parents=True, exist_ok=True)
         subprocess.run(["mount", "-o", "noatime", disk, str(place)], check=True)
@@ -135,7 +135,7 @@ def _settle(host: Host) -> None:
 
 
 def feed(seed: int) -> None:
-    """Send the host's readings repeatedly, from one of their pauses on."""
+    """Send the host's readings repeatedly, beginning after one of the pauses between them."""
     readings = [json.loads(line) for line in (OUT / "feed.jsonl").read_text().splitlines()]
     gaps = enumerate(pairwise(readings), start=1)
     starts = [n for n, (before, after) in gaps if after["arrived"] - before["arrived"] > PAUSE_US]

@@ -26,7 +26,7 @@ class Hour(msgspec.Struct, frozen=True):
     descriptors: int
     threads: int
     files: int
-    """The size of the folder with journal and recordings."""
+    """The size of the folder with the journal and the recordings."""
     kib: int
 
 

@@ -13,7 +13,7 @@ NAME = "slow"
 
 
 class Stopped(msgspec.Struct, frozen=True):
-    """The end of the stop: exit code, duration, last output, and the result of the journal's check."""
+    """The result of stopping the controller: exit code, duration, last output, and the journal's check."""
 
     exit_code: int
     after_us: int

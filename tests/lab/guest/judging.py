@@ -12,11 +12,11 @@ VERDICTS = {
     for word, verdict in (("called", "valid"), (void, "void"), ("review", "review"))
 }
 EARLY_US = 300_000
-"""Maximum time by which an outcome may precede its scene, because of a board's clock."""
+"""Maximum time by which an outcome may precede its scene, because of the error of a board's clock."""
 
 
 def outcomes_on(scene: Scene, following: Scene | None, heard: Sequence[Heard]) -> list[dict[str, Any]]:
-    """Return the first outcome of each attempt in a scene; a later one of the same attempt is a ruling."""
+    """Return the first outcome of each attempt in a scene. A later outcome of an attempt is a ruling."""
     end_us = following.start_us if following else scene.end_us + 3_600_000_000
     first: dict[int, dict[str, Any]] = {}
     for one in heard:
@@ -28,7 +28,7 @@ def outcomes_on(scene: Scene, following: Scene | None, heard: Sequence[Heard]) -
 def judged(scenes: Sequence[Scene], heard: Sequence[Heard]) -> tuple[list[str], list[str], list[str]]:
     """Return the first outcome of each scene, the wrong calls, and the wrong voids and missing outcomes.
 
-    A review is never wrong here, because the judge and not the cable determines whether it was needless.
+    A review is never listed as wrong here. Whether it was needless depends on the judge, not on the cable.
     """
     words, wrong, needless = [], [], []
     for scene, following in zip(scenes, [*scenes[1:], None], strict=True):

@@ -120,7 +120,7 @@ def chip_goes(seed: int) -> Troubled:
 
 
 def labels() -> list[Troubled]:
-    """Start with two chips of the same label and with none, then leave one chip with the label."""
+    """Start with two chips that have the same label, and then with none; each time, restore a single chip."""
     Path("/run/table").mkdir(exist_ok=True)
     chip, twin = wheel_chip(), Chip("twin", PI_4, 8)
     found = []

@@ -1,8 +1,8 @@
 """The installed controller, modified to report and stop at one of the most critical moments for a power cut.
 
-`python -m tests.lab.guest.moments MOMENT NTH run ...` runs `tablectl run ...`, changed only at the moment. At
-its NTH occurrence the program writes the moment's name to the FIFO. The thread then waits forever, or
-continues if the power is to be cut during the next operation.
+`python -m tests.lab.guest.moments MOMENT NTH run ...` runs `tablectl run ...`, modified only at the moment.
+At the moment's NTH occurrence, the program writes the moment's name to the FIFO. The thread then waits
+forever, or continues if the power is to be cut during the next operation.
 """
 
 import os
@@ -25,21 +25,21 @@ from tests.lab.guest.cut_table import MOMENT
 ROWS_BETWEEN_CHECKPOINTS = 24
 WAL_PAGES = 48
 PRUNED_AFTER_US = 3_000_000
-"""The age limit of this table's pruning, verified or not; a table prunes data after days."""
+"""The age at which this table prunes data, verified or not. A real table prunes data after days."""
 SHORT = Rotation(size=20_000, quiet_us=0)
-"""A frequent rotation; a table begins a new recording only after six hours or 16 MB."""
+"""Limits that cause frequent rotation. A real table begins a new recording only after six hours or 16 MB."""
 After = Callable[[tuple[Any, ...], Any], None]
 """Called with the arguments of a call and its return value."""
 
 
 class Moment:
-    """One moment, counted until the occurrence at which to stop."""
+    """One moment, whose occurrences are counted up to the chosen occurrence."""
 
     def __init__(self, name: str, nth: int) -> None:
         self._name, self._left = name, nth
 
     def comes(self, *, stops: bool) -> None:
-        """Count an occurrence; at the last one notify the host, and stop here if `stops`."""
+        """Count an occurrence. At the chosen one, notify the host, and stop here if `stops` is true."""
         self._left -= 1
         if self._left:
             return

@@ -27,7 +27,8 @@ SHORT_US = 1_000_000
 
 
 class Lit(msgspec.Struct, frozen=True):
-    """A period of light, in us of the table's clock; without an end, it lasted to the end of the test."""
+    """A period in which a lamp was lit, in us of the table's clock. A period without an end lasted until the
+    test's end."""
 
     lamp: str
     from_us: int
@@ -88,7 +89,7 @@ def _with_key() -> str:
 
 
 def lamps() -> Panel:
-    """Lock and unlock, open and close the door, turn the key, play a void and a call."""
+    """Lock and unlock, open and close the door, turn the key, and play a void spin and a called spin."""
     Path("/run/table").mkdir(exist_ok=True)
     chip, table = wheel_chip(), Table(_with_key())
     table.start()

@@ -72,7 +72,7 @@ class Watch:
                     kept.append(Heard(now_us(), message[kind]))
 
     def faults_begun(self, since: int = 0) -> list[tuple[str, str]]:
-        """Return code and location of each fault that began, from the watcher's `since`-th message on."""
+        """Return the code and location of each fault that began, from the watcher's `since`-th message on."""
         return [(one.what["code"], one.what["where"]) for one in self.faults[since:] if one.what.get("began")]
 
 
@@ -144,7 +144,7 @@ def unlocked() -> bool:
 
 
 def rule_pending() -> None:
-    """Void the attempt that waits for a person and unlock the table, as a boxperson would."""
+    """Void the attempt that is waiting for a person, and unlock the table, as a boxperson would."""
 
     def ruled() -> bool:
         if status()["awaited"]:

@@ -115,7 +115,7 @@ class Boards:
         )
 
     def recover(self) -> None:
-        """Wait until every board is up, and rule on the attempt that waits for a person."""
+        """Wait until every board is up, and rule on the attempt that is waiting for a person."""
         until(self.is_up)
         rule_pending()
 

@@ -1,4 +1,4 @@
-"""An upgrade with the installer until the power is cut, and the state at the next start."""
+"""Upgrades a table with the installer until the power is cut, and inspects the state at the next start."""
 
 import base64
 import csv
@@ -156,7 +156,10 @@ def _broken(release: Path) -> list[str]:
 
 
 def _is_as(digest: str, path: Path, *, script: bool) -> bool:
-    """Return whether a file matches its list. The installer may have rewritten Python's path in a script."""
+    """Return whether a file has the listed digest.
+
+    Of a script, only the start and the end are checked, because the installer rewrites Python's path in it.
+    """
     data = path.read_bytes()
     if script:
         return data.startswith(b"#!") and data.endswith(b"\n")

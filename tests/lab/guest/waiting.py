@@ -12,7 +12,7 @@ FACT_S = 600 if VIRTUAL else 300
 HOST_S = 240
 """Time limit, in the host's time, of a condition in virtual time.
 
-Ten minutes of the guest's time may pass in ten seconds of the host's while programs wait for a slow disk.
+Ten minutes of the guest's time can pass in ten seconds of the host's while programs wait for a slow disk.
 """
 HOST_CLOCK = Path("/lab/out/clock")
 

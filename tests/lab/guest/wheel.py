@@ -34,16 +34,16 @@ NO_SPIN, PAID, DOOR = 17, 27, 22
 LAMPS = {"no-more-bets": 12, "lock": 16, "fault": 23, "no-spin": 24, "buzzer": 25}
 
 BEAM_CUT_US = 2500
-"""Time in which a ball of 20 mm at 6 m/s passes a beam of a few millimetres."""
+"""Time that a 20 mm ball at 6 m/s takes to pass a beam that is a few millimetres wide."""
 DROP_US = 18_000
 POCKET_US = 52_000
-"""Time for which a pocket of 45 mm is under the reader, at half a revolution per second."""
+"""Time for which a 45 mm pocket is under the reader, at half a revolution per second."""
 MARK_US = 16_000
 MARK_APART_US = 8_000
 PRESS_US = 150_000
 BOUNCE_US = 30
 FLICKER_US = 100_000
-"""Shorter than any revolution of a ball, so that interruptions within this time belong to one pass."""
+"""Interruptions within this time belong to one pass, because it is shorter than any revolution of a ball."""
 KEPT_TIME_US = 3_000
 """Maximum delay of a driven line in a spin that still matches its truth."""
 
