@@ -26,7 +26,7 @@ MAX_LINE = 4096
 
 @dataclass(frozen=True, slots=True)
 class BadLine:
-    """A line that is not a JSON object, and the reason."""
+    """A line that was not accepted as a JSON object, and the reason."""
 
     reason: str
 
@@ -68,7 +68,7 @@ def _parse_object(line: bytes) -> Object | BadLine:
     try:
         value = decode_strict(line)
     except StrictJsonError as error:
-        return BadLine(f"{_printable(line)}, which is not a JSON object ({error})")
+        return BadLine(f"{_printable(line)}, which is not accepted as JSON ({error})")
     if not isinstance(value, dict):
         return BadLine(f"{_printable(line)}, where one JSON object was expected")
     return value
@@ -251,7 +251,7 @@ class JsonCamera:
         if self._open and now_us >= self._silent_at_us():
             seconds = (now_us - self._received_us) / 1e6
             changes += self._health.record(
-                now_us, "silent", f"nothing received for {seconds:.1f} s", down=True
+                now_us, "silent", f"no valid line received for {seconds:.1f} s", down=True
             )
             self._reopening.request(now_us)
         return self._build_readings(now_us, changes)

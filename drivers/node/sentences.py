@@ -127,7 +127,8 @@ def encode(sentence: Sentence) -> bytes:
         )
     if not _VERB.fullmatch(sentence.verb) or not all(map(_VERB.fullmatch, sentence.fields)):
         raise ValueError(
-            f"found {sentence.verb!r} with fields {list(sentence.fields)}, expected lower-case words"
+            f"found {sentence.verb!r} with fields {list(sentence.fields)}, expected lower-case words of at"
+            " most 32 characters"
         )
     if not _SESSION.fullmatch(sentence.session):
         raise ValueError(f"found session {sentence.session!r}, expected four digits 0-9 A-F")
@@ -273,9 +274,14 @@ def read_hello(sentence: Sentence) -> Hello:
     fields = sentence.fields
     version = fields.get("version")
     if version != str(VERSION):
-        raise HelloError(f"node {sentence.node} uses version {version} of the link, expected {VERSION}")
+        raise HelloError(
+            f"node {sentence.node} uses version {version or 'unknown'} of the link, expected {VERSION}"
+        )
     if not _COUNT.fullmatch(fields.get("resend", "0")):
-        raise HelloError(f"node {sentence.node} sent resend={fields['resend']}, expected a number")
+        raise HelloError(
+            f"node {sentence.node} sent resend={fields['resend']}, expected a whole number of at most four"
+            " digits"
+        )
     return Hello(
         node=sentence.node,
         firmware=fields.get("fw", "unknown"),
@@ -319,7 +325,10 @@ def _error(fields: Mapping[str, str], name: str, node: str) -> float | None:
     if name not in fields:
         return None
     if not _ERROR.fullmatch(fields[name]):
-        raise HelloError(f"node {node} sent {name}={fields[name]}, expected a number of at least 0")
+        raise HelloError(
+            f"node {node} sent {name}={fields[name]}, expected a number from 0 to 999999.999 with at most"
+            " three decimals"
+        )
     return float(fields[name])
 
 

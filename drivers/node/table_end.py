@@ -231,14 +231,14 @@ class TableEnd:
         if now_us >= self._received_us + SILENT_US:
             self.reopening.request_now()
             seconds = (now_us - self._received_us) / 1e6
-            return self._start_over(now_us, "silent", f"nothing received for {seconds:.1f} s")
+            return self._start_over(now_us, "silent", f"no new sentence received for {seconds:.1f} s")
         not_receiving_at_us = self._not_receiving_at_us()
         if not_receiving_at_us is not None and now_us >= not_receiving_at_us:
             self.reopening.request_now()
             return self._start_over(
                 now_us,
                 "deaf",
-                f"no response for {NOT_RECEIVING_US / 1e6:.1f} s, although the node is sending",
+                f"no answer to a query for {NOT_RECEIVING_US / 1e6:.1f} s, although the node is sending",
             )
         if self.phase is Phase.SYNCING and now_us >= self._since_us + SYNC_WITHIN_US:
             return self._start_over(
@@ -297,7 +297,7 @@ class TableEnd:
             self.counters.stale += 1
             return []
         if not self._wire.seal_is_valid(received):
-            return self.health.record_minor(now_us, "forged", "found a sentence with an invalid seal")
+            return self.health.record_minor(now_us, "forged", "found a sentence without a valid seal")
         place = self._reorder.place(sentence.seq, now_us)
         if place == "restarted" and not self._sealed:
             return self._start_over(now_us, "restarted", "the node's sequence numbers start from 0 again")
@@ -323,7 +323,7 @@ class TableEnd:
                 self._reorder.place(sentence.seq, now_us)
             return []
         if not seal_is_valid:
-            seen = f"the hello of node {self.node} has an invalid seal"
+            seen = f"the hello of node {self.node} does not have a valid seal"
             return self._reject(now_us, "wrong_key", self._key_fault or seen)
         try:
             hello = read_hello(sentence)
@@ -414,7 +414,9 @@ class TableEnd:
         channel = number_in(sentence.fields, "ch", "0")
         if channel is None:
             return self.refuse(
-                now_us, f"found {sentence.verb} from channel {sentence.fields['ch']!r}, expected a number"
+                now_us,
+                f"found {sentence.verb} from channel {sentence.fields['ch']!r}, expected a whole number of at"
+                " most ten digits",
             )
         if not now_us - MAX_AGE_US <= t_us <= now_us + MAX_AHEAD_US:
             self.counters.refused += 1

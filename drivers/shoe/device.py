@@ -324,7 +324,7 @@ class Shoe:
         if silent_at_us is not None and now_us >= silent_at_us:
             seconds = (now_us - self._received_us) / 1e6
             changes += self._health.record(
-                now_us, "silent", f"nothing received for {seconds:.1f} s", down=True
+                now_us, "silent", f"no known code received for {seconds:.1f} s", down=True
             )
         if self._open and "silent" in self._health:
             self._reopening.request(now_us)

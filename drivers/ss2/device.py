@@ -105,7 +105,8 @@ class GameMonitor:
             seen = f"no frame was received between {before} and {after}; the wheel shows {shown}"
             yield WheelFault("missed_games", seen)
         if games == 0 and last.state == status.state == State.WINNING_NUMBER and last.number != status.number:
-            seen = f"the winning number changed from {last.number} to {status.number} while it was shown"
+            before, after = last.number or "none", status.number or "none"
+            seen = f"the winning number changed from {before} to {after} while it was shown"
             yield WheelFault("number_changed", seen)
 
 

@@ -28,14 +28,14 @@ def test_each_line_is_an_object() -> None:
 @pytest.mark.parametrize(
     ("line", "why"),
     [
-        (b"hello", "hello, which is not a JSON object"),
+        (b"hello", "hello, which is not accepted as JSON"),
         (b"[1, 2]", "where one JSON object was expected"),
         (b"7", "where one JSON object was expected"),
         (b'{"x": NaN}', "`x` NaN"),
         (b'{"x": -Infinity}', "`x` -Infinity"),
         (b'{"x": 1, "x": 2}', "`x` twice"),
-        (b'{"x": 1', "which is not a JSON object"),
-        (b"\xff\xfe", "which is not a JSON object"),
+        (b'{"x": 1', "which is not accepted as JSON"),
+        (b"\xff\xfe", "which is not accepted as JSON"),
         (b"[" * 4000, "lists and objects nested more than 200 deep"),
         (b'{"x": ' + b"9" * 4080 + b"}", ""),
         (b" " * (MAX_LINE + 1), "more than 4096 bytes in one line"),
