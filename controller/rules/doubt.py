@@ -1,7 +1,8 @@
 """Readings that arrive too late to be used. If they would change a verdict, the attempt goes to review.
 
-A verdict based on the absence of a reading is only as reliable as the delivery of readings. A reading that
-arrives after the watermark has passed its time does not change what was published, but it can cause a review.
+A verdict based on the absence of a reading is only as reliable as the delivery of readings. The watermark is
+the time up to which all readings are assumed to have arrived. A reading that arrives after the watermark has
+passed its time does not change what was published, but it can cause a review.
 """
 
 from collections.abc import Callable, Mapping, Sequence

@@ -61,8 +61,8 @@ class PlayAt(NamedTuple):
 
 
 AskTable = Callable[[str, str], MissingStatement | None]
-"""Asks a table (arguments: its name, a nonce) whether bets are open. Returns immediately: None, or the reason
-why the table can't be asked."""
+"""Asks a table whether bets are open. The arguments are the table's name and a nonce. Returns immediately,
+with None or the reason why the table can't be asked."""
 AskTableLate = Callable[[str, str, LateWager], MissingStatement | None]
 """Asks a table whether a wager made with the dice out is confirmed. Otherwise like AskTable."""
 AskTablePlay = Callable[[str, str, PlayAt], MissingStatement | None]

@@ -33,7 +33,7 @@ def split(
 
 
 class BonusPot(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The Bonus Pot in cents, and the player with consecutive wins that count towards it."""
+    """The Bonus Pot in cents, and the player whose consecutive wins count towards it."""
 
     cents: int = 0
     winner: str | None = None
@@ -93,7 +93,7 @@ def clockwise_from(button: str, seats: Sequence[str]) -> list[str]:
 
 
 class RollPolicy(NamedTuple):
-    """A house's choices where the rules are open. The defaults are the recommended choices."""
+    """A house's choices where the rules leave a choice. The defaults are the recommended choices."""
 
     lone_match_rolls: bool = False
     button_first: bool = False

@@ -24,8 +24,8 @@ _MAX_COST, _MAX_COST_PER_PULSE = 1.5, 0.35
 ball's: a fixed part, and a part per pulse. A story that costs more explains nothing. Dust costs 0.2 to 0.25 a
 pulse, a clean pulse 0.01."""
 _FULL_TURN = 1.02
-"""Minimum length of a stretch that is treated as longer than a turn. The beams' angles are off by a degree or
-two."""
+"""Minimum length of a stretch that is treated as longer than a turn. The beams' angles have errors of a
+degree or two."""
 _PRIOR_MISSES, _PRIOR_PASSES = 0.5, 5.0
 """Prior for the fraction of missed passes: one pass in ten, with little weight."""
 _SILENCE_BY_CHANCE = 0.003
@@ -55,8 +55,8 @@ _STEP_SPEED_FACTOR = 1.05
 """Maximum ratio of a ball's speed before its first proven step to its speed in that step, which has an error
 of 5 %."""
 _MIN_OTHER_PASSES, _MIN_OTHER_TURNS = 6, 3.0
-"""Minimum passes and turns for which the remaining pulses are attributed to a second ball. Dust alone made no
-second run in a thousand spins."""
+"""Minimum passes and turns for which the remaining pulses are attributed to a second ball. In a thousand
+spins, dust alone never produced a second run."""
 
 
 class BallRun(msgspec.Struct, frozen=True):

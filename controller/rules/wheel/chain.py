@@ -37,8 +37,8 @@ _MIN_SPEED_FRACTION = 0.7
 """Minimum speed of a ball in the track over one step, even in a tilted bowl, as a fraction of the wheel's
 drop speed."""
 _MAX_SPEED_UP = 1.08
-"""Maximum ratio of a step's speed to the speed of the step before. The beams' angles are off by a degree, and
-a tilted bowl makes the ball a twentieth faster downhill."""
+"""Maximum ratio of a step's speed to the speed of the step before. The beams' angles have errors of a degree,
+and a tilted bowl makes the ball a twentieth faster downhill."""
 _MAX_SPEED_RATIO = _MAX_SPEED_UP + MAX_SLACK
 """Maximum ratio of a step's speed to the speed of the step before, with the jitter of short steps."""
 _MAX_SLOW_DOWN = 0.80

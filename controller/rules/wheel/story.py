@@ -81,7 +81,8 @@ MIN_PULSES, MIN_TURNS = 4, 0.999
 """Minimum pulses and turns of a run. Pulses from a hand do not form a lap. A lap is the sum of steps
 from beam to beam, which rounding can make slightly less than 1."""
 _LOSS_AFTER_KNEE = 0.3
-"""Loss of speed of a ball that has just passed its knee, as a fraction of its loss in the steps before."""
+"""Loss of speed of a ball that has just passed its knee (`learned.KNEE_SLOWING`), as a fraction of its loss
+in the steps before."""
 _NEWEST_LOSS_WEIGHT = 0.3
 """Weight of the newest step in the ball's loss per second. The effect of a tilted bowl averages out over
 three or four steps."""
@@ -131,11 +132,11 @@ class Pass(msgspec.Struct, eq=False):
         return Pass(self, t, beam, self.turns + turns, speed, loss, seconds, self.number + 1)
 
     def expected_speed(self, seconds: float, speed: float) -> float:
-        """Return the expected speed (rev/s) over the next step that takes this long, as near as possible to
-        the step's measured `speed`.
+        """Return the predicted speed (rev/s) over a next step of this duration.
 
-        Each step's speed is that of its middle, so half of each step lies between the two speeds. After a
-        knee, the ball loses much less speed than in the steps before.
+        A step's speed is that of its middle, so half of each step lies between the two speeds. A ball that
+        has just passed its knee loses much less speed than before. The prediction is therefore a range. The
+        value in this range nearest to the measured `speed` is returned.
         """
         lost = self.loss * 0.5 * (self.seconds + seconds)
         most = self.speed - lost

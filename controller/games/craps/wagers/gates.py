@@ -1,6 +1,6 @@
 """The requests of a craps table, and the gates that accept or refuse them.
 
-The settle contract defines the requests. Each refusal names its rule.
+The settle contract (docs/settle.md) defines the requests. Each refusal names its rule.
 """
 
 from typing import Annotated, Literal
