@@ -101,7 +101,7 @@ class Attempts(Generic[Value, V]):
     def begin(self, t: int) -> None:
         """Begin the next attempt. An attempt that still awaits a ruling becomes void (`unruled`)."""
         if self.state in ("proposed", "review"):
-            seen = f"nobody ruled on it before the next {self.terms.begin}"
+            seen = f"nobody ruled on it before the next {self.terms.attempt} began"
             self.machine.fire(self.terms.void)
             self._void(t, (self._reason("unruled", seen),), by="nobody", lapsed=True)
         self.machine.fire(self.terms.begin)
