@@ -152,7 +152,7 @@ class PruningDecision(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class KeyReplaced(msgspec.Struct, frozen=True, kw_only=True):
-    """A replacement of the signing key by a named person. The new key signs the rows from the next one on.
+    """A replacement of the signing key by a named person. The new key signs all later rows.
 
     The old key signs this row. `proof` is the new key's signature over the old public key; it proves
     possession of the new key. If the old key was `lost`, the new key signs this row, and only the statement
@@ -183,7 +183,10 @@ class AcceptedJournal(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class WritingResumed(msgspec.Struct, frozen=True, kw_only=True):
-    """The end of a write fault that began at `since` (us since 1970). `rows` rows were waiting."""
+    """The end of a write fault that began at `since` (us since 1970).
+
+    `rows` is the number of rows waiting.
+    """
 
     code: str
     found: str
@@ -320,7 +323,7 @@ class Drafter:
     """Drafts rows, in order, and records the beginning of each attempt once."""
 
     def __init__(self, first: NextNumbers) -> None:
-        """Start with the next numbers `first`."""
+        """Start with `first`, the numbers of the next outcome and the next attempts."""
         self._first = first
         self._state = State()
 

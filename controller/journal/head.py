@@ -1,7 +1,7 @@
 """The head file. It records the journal's last row on another medium, and reveals an old copy of the journal.
 
 The file has two slots in separate sectors, which are written alternately. A torn write can therefore damage
-only one record. The file is written after the commit; it may be behind the journal but never ahead of it.
+only one record. The file is written after the commit; it can be behind the journal but never ahead of it.
 Each record is signed with the table's key. Restoring an old record together with a journal from the same
 time is not detected.
 """
@@ -30,7 +30,7 @@ _DIGEST = 64
 
 
 class JournalLocation(NamedTuple):
-    """The paths of a journal's database and its head file. They should be on different media."""
+    """The paths of a journal's database and its head file, which should be on different media."""
 
     journal: Path
     head: Path
@@ -194,7 +194,7 @@ def check_head(
     """
     if head is None:
         if last_n:
-            raise JournalFault("journal_head_missing", place.head, "no file", f"a head file for row {last_n}")
+            raise JournalFault("journal_head_missing", place.head, "no file", f"a record of row {last_n}")
         return
     if head.table != table:
         found, expected = f"the head file of table {head.table}", f"that of table {table}"

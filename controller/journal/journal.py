@@ -73,7 +73,8 @@ class Journal:
             alarm: called with each fault that begins, and with None when the last one is over; must not
                 block.
             vfs: the name of SQLite's file system layer.
-            accept: a person's decision to continue a journal with a fault in `ACCEPTABLE`; it is journaled.
+            accept: a person's decision to continue a journal with a fault in `ACCEPTABLE`; the decision is
+                journaled.
             progress: called with the number of rows verified. After an upgrade all rows are verified, which
                 can take minutes.
 

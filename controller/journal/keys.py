@@ -159,7 +159,10 @@ def write_key(path: Path, pem: bytes, *, like: os.stat_result | None = None) -> 
 
 
 def _new_file(path: Path) -> tuple[int, bool]:
-    """Open a new file; return its descriptor and whether it has a name. Unnamed files are temporary."""
+    """Open a new file; return its descriptor and whether it has a name.
+
+    A file without a name is temporary.
+    """
     if os.path.lexists(path):
         raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(path))
     try:
@@ -230,7 +233,7 @@ def _load(path: Path, kind: KeyKind, forbidden: int, expected: str) -> Key:
                 "journal_key_unreadable", path, "a path that is not a regular file", "a key file"
             )
         if mode & forbidden:
-            found = f"mode {stat.S_IMODE(mode):04o}, in which others can read the key"
+            found = f"mode {stat.S_IMODE(mode):04o}, with which others can read the key"
             raise JournalFault("journal_key_exposed", path, found, expected)
         pem = os.read(descriptor, MAX_KEY_BYTES)
     finally:

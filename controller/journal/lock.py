@@ -62,7 +62,7 @@ def _pid_in(descriptor: int) -> str:
 
 
 def os_fault(error: OSError, where: Path, expected: str) -> JournalFault:
-    """Convert an error of the operating system to a journal fault."""
+    """Convert an operating-system error to a journal fault."""
     code = _BY_ERRNO.get(error.errno or 0, "journal_io_error")
     return JournalFault(code, where, error.strerror or str(error), expected)
 

@@ -2,7 +2,7 @@
 file.
 
 The journal's rows determine the state from which the table continues. The module also replaces keys: a row
-records the replacement, and the new key signs the rows from the next one on.
+records the replacement, and the new key signs all later rows.
 """
 
 from collections.abc import Iterator
@@ -73,7 +73,8 @@ class Recovered(NamedTuple):
 
 
 MIN_VERIFIED_ROWS = 5000
-"""Minimum number of rows verified at a start. They cover hours of play and take a fraction of a second."""
+"""Minimum number of rows verified at a start. These rows cover hours of play and take a fraction of a
+second."""
 
 
 def recover(place: JournalLocation, key: PublicKey, table: str) -> Recovered:
@@ -319,7 +320,7 @@ def replace_key(
 ) -> KeyReplacement:
     """Replace the journal's signing key; `old` is None if the old key is lost.
 
-    The journal must be complete, and the controller must not be running. A repeated replacement adds no row.
+    The journal must be complete, and the controller must not be running. Repeating a replacement adds no row.
 
     Raises JournalFault if the journal can't be continued or `old` is not its key.
     """

@@ -1,4 +1,4 @@
-"""Reading a journal. Any process may read a journal at any time without blocking the writer."""
+"""Reading a journal. Any process can read a journal at any time without blocking the writer."""
 
 from collections.abc import Collection, Iterator
 from hashlib import sha256
@@ -176,12 +176,12 @@ class Reader:
     ) -> VerificationResult:
         """Check every page, row and signature. With the path of the head file, also check the journal's end.
 
-        Without `every_signature`, the signatures of outcomes are not checked. This takes a fraction of the
-        time; the signature of a checkpoint authenticates all rows before it.
+        Without `every_signature`, the signatures of outcomes are not checked, which takes a fraction of the
+        time. The signature of a checkpoint still authenticates all rows before it.
 
         Raises JournalFault at the first fault.
         """
-        # Read the head first, because a running controller may write further rows and records.
+        # Read the head first, because a running controller might write further rows and records.
         recorded = None if head is None else read_head(head)
         found, keys = verify_all(self._connection, self.path, progress, every_signature=every_signature)
         unauthenticated = found.unauthenticated

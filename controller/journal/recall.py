@@ -43,8 +43,8 @@ class AttemptRows(NamedTuple):
 
 
 def find_attempt(reader: Rows, number: int | None = None, member: Row | None = None) -> AttemptRows:
-    """Return the rows of the attempt with the outcome in row `member`, of attempt `number`, or of the last
-    attempt.
+    """Return the rows of one attempt: the attempt with the outcome in row `member`, attempt `number`, or by
+    default the last attempt.
 
     Raises JournalFault if the attempt does not exist or its outcomes were pruned.
     """

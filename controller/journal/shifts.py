@@ -132,7 +132,7 @@ def find_shift_starts(journal: Rows) -> list[Start]:
 
 
 def summarize(journal: Rows, start: Start) -> Shift:
-    """Return the summary of a shift. It does not count rows whose body was pruned."""
+    """Return the summary of a shift. Rows whose body was pruned are not counted."""
     builder: _ShiftBuilder | None = None
     for row in journal.rows(start.first_n, start.last_n):
         if builder is None:
@@ -280,7 +280,7 @@ class _ShiftBuilder:
     def _update_spans(
         self, spans: list[Span], open_spans: dict[str, Span], data: TableEvent, wall_us: int, *, begins: bool
     ) -> None:
-        """Begin a span unless it is already active, or end it."""
+        """Begin a span, unless it is already active, or end an active span."""
         what = "table" if open_spans is self._locks else data.what or ""
         if begins and what not in open_spans:
             open_spans[what] = Span(
@@ -386,7 +386,7 @@ def _enter(attempt: ShadowComparison, result: str | None, data: Data) -> None:
 
 
 def _repeats_result(data: Data) -> bool:
-    """Return whether a person's input was refused because it repeats the result in force."""
+    """Return whether a person's input was refused because it repeats the current result."""
     return isinstance(data, TableEvent) and data.cause in _UNCHANGED_CAUSES and data.what in _RULINGS
 
 

@@ -1,6 +1,7 @@
 """The journal's SQLite database, and the statements that write, read and prune its rows.
 
-Pruning removes evidence and the bodies of outcomes. It keeps their digests, which verify the chain.
+Pruning removes evidence and the bodies of outcomes. Their digests, with which the chain is verified, are
+kept.
 """
 
 import os
@@ -401,7 +402,7 @@ def has_prunable(connection: apsw.Connection, path: Path, evidence_below: int, b
 
 
 def prune_batch(connection: apsw.Connection, path: Path) -> bool:
-    """Prune a batch of the rows covered by signed decisions; return False if there are none left."""
+    """Prune a batch of the rows covered by signed decisions; return False if none are left."""
     evidence_below = bodies_below = 0
     for pruned in _decisions(connection, path):
         evidence_below = max(evidence_below, pruned.evidence_below)

@@ -141,7 +141,10 @@ _FAULT = msgspec.json.Decoder(RecordedFault)
 
 
 class Totals(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """The totals of the rows so far. A checkpoint contains them; a start then reads only later rows."""
+    """The totals of the rows so far.
+
+    A checkpoint contains them, so that a start needs to read only later rows.
+    """
 
     session: int = 0
     """The number of the last session."""

@@ -352,7 +352,7 @@ class JournalWalk:
         return found == expected - closed
 
     def _read_pruning(self) -> None:
-        """Read the decisions to prune, and check their rows, which the walk may not reach."""
+        """Read the decisions to prune, and check their rows, which the walk might not reach."""
         clause = f"{SIGNED_EVENT_CLAUSE} ORDER BY n"
         for row in list(rows_where(self._connection, self._path, clause, (PRUNED,))):
             if row.body is not None:

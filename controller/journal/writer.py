@@ -36,7 +36,7 @@ class Ticket:
         self.rows: tuple[Row, ...] = ()
         """The entry's rows; empty until they are durable."""
         self.fault: JournalFault | None = None
-        """The reason for the refusal of an acknowledgement. It is set before the ticket is durable."""
+        """The fault for which an acknowledgement was refused. It is set before the ticket is durable."""
         self._durable = Event()
 
     @property
@@ -111,9 +111,10 @@ class Limits:
     """Size, in pages, at which an idle writer writes the WAL back. A busy writer does so at eight times this
     size."""
     wal_fault_pages: int = 16384
-    """Size (64 MB) at which a reader that prevents the WAL from being written back is a fault."""
+    """Size, in pages (64 MB), at which the WAL is reported as a fault if a reader keeps it from being written
+    back."""
     retry_s: float = 0.1
-    """Pause after the first failed write. It doubles with each attempt, up to 50 times this length."""
+    """Pause after the first failed write. It doubles with each attempt, up to 50 times this duration."""
     file_check_s: float = 1.0
     """Interval at which an idle writer checks that the journal's files have not been replaced."""
 

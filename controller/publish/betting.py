@@ -69,7 +69,7 @@ class Betting(NamedTuple):
     sequence: int
     """The number of the newest outcome."""
     until_us: int
-    """The time up to which this state is final. No later reading can change it."""
+    """The time up to which this state is final. No reading that has yet to arrive can change it."""
     dice_out: DiceOut | None = None
     """Set at a craps table in play, from the release to the call."""
     folded: tuple[str, ...] = ()
@@ -102,7 +102,8 @@ class Announcer:
         self._until_us = 0
         self.say: Callable[[OpenStatement], None] = _discard
         self.wake: Callable[[], None] = lambda: None
-        """Called after a query is recorded. It must wake the core, which may be waiting for a later time."""
+        """Called after a query is recorded. It must wake the core, which might be waiting for a later
+        time."""
 
     def note_query(self, nonce: str, received_us: int | None = None) -> None:
         """Record a query and its time, by default the current time. A repeated query keeps its first time."""

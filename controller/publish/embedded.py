@@ -74,7 +74,7 @@ class Consumer(Protocol):
         return
 
     def take(self, event: bytes, answer: Callable[[Answer], None]) -> None:
-        """Handle an event. Call `answer` after its effect is durable, now or later, from any thread.
+        """Handle an event. Call `answer` once the event's effect is durable, now or later, from any thread.
 
         Acknowledge an event again if it was settled before. If this raises an exception, the table offers the
         event again.

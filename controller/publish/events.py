@@ -84,7 +84,7 @@ class Event(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PlayerEvent(msgspec.Struct, frozen=True, kw_only=True):
-    """An outcome for players, without readings, measured times, covered cards and staff names.
+    """An outcome for players, without readings, measured times, covered cards or staff names.
 
     `sequence` has gaps, because some types of outcome are not for players. A display must ignore an event
     that is not newer than the event shown.
@@ -105,7 +105,8 @@ class PlayerEvent(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Acknowledgement(msgspec.Struct, frozen=True, kw_only=True, tag="acknowledged", tag_field="answer"):
-    """The settlement engine's acknowledgement of an outcome, sent after the engine has committed its effect.
+    """The settlement engine's acknowledgement of an outcome, sent after the engine has committed the
+    outcome's effect.
 
     `id` and `chain` are the event's. `by` is the engine's name.
     """
@@ -225,7 +226,7 @@ class LineBet(msgspec.Struct, frozen=True, kw_only=True, tag="line_bet", tag_fie
 
 
 class PairPlus(msgspec.Struct, frozen=True, kw_only=True, tag="pair_plus", tag_field="answer"):
-    """A report of the positions with an Ante and without Pair Plus, from left to right.
+    """A report of the positions with an Ante but no Pair Plus, from left to right.
 
     The table enters the report as the input `pair_plus` (T-DEAL-2b). Play does not wait for it. `session`,
     `sequence` and `step` are as in `line_bet`.

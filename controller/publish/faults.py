@@ -79,7 +79,8 @@ FAULTS: Mapping[str, PublishFaultKind] = {
     ),
     "settlement_refused": PublishFaultKind(
         "the settlement engine in this process refuses an outcome, and a person must investigate",
-        "two tables with one key, a restored older journal, or an outcome that contradicts the wagers",
+        "two tables with the same key, an older journal that was restored, or an outcome that contradicts the"
+        " wagers",
         "look up the code at the end of this message in docs/settlement.md; then stop the controller, run"
         " `tablectl settlement release`, and start the controller again",
         "automatically, once the engine accepts that outcome",
@@ -108,7 +109,7 @@ FAULTS: Mapping[str, PublishFaultKind] = {
         "the broker rejected this table's connection",
         "a certificate that has expired, was revoked, or was issued by an authority that the broker does not"
         " trust",
-        "check the broker's log; if it rejects the table's certificate, renew the certificate",
+        "check the broker's log; if the broker rejects the table's certificate, renew the certificate",
         _CONNECTED,
     ),
     "broker_files_bad": PublishFaultKind(
@@ -147,8 +148,8 @@ FAULTS: Mapping[str, PublishFaultKind] = {
     "answer_forged": PublishFaultKind(
         "an answer arrived that the settlement engine's key did not sign; it was ignored",
         "another program writes to the table's topic, or the engine has another key",
-        "find the program that writes to the topic; if the engine's key was replaced, enter the key that"
-        " `tablectl settlement key` prints under `publish: mqtt: engine_key:`",
+        "find the program that writes to the topic; if the engine's key was replaced, enter the new key"
+        " (`tablectl settlement key` prints it) as `publish: mqtt: engine_key:` in the table's file",
         "automatically, a minute after the last such answer",
     ),
     "settlement_ahead": PublishFaultKind(
@@ -159,7 +160,7 @@ FAULTS: Mapping[str, PublishFaultKind] = {
         locks=True,
     ),
     "settlement_differs": PublishFaultKind(
-        "the settlement engine has settled a different outcome under one of this table's numbers",
+        "the settlement engine has settled a different outcome under one of this table's outcome numbers",
         "an older journal was restored and used for play, or another table has this table's key",
         "stop play; find the second table or the restored journal, and see docs/replacing.md",
         "automatically, once the engine's reported progress agrees with the journal",

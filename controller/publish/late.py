@@ -58,7 +58,7 @@ class LateWagers:
         self._lock = Lock()
         self._lodged: dict[str, _Lodged] = {}
         self._round: int | None = None
-        """The round of bets whose dice are out; None while no dice are out."""
+        """The round of bets that the release of the dice closed; None while no dice are out."""
         self._data_us = 0
         self.say: Callable[[OpenStatement], None] = _discard
 
@@ -132,7 +132,7 @@ class LateWagers:
         return due
 
     def _clock_us(self) -> int:
-        """Return the current time, which may be later than the newest reading."""
+        """Return the current time, which might be later than the newest reading."""
         return self._data_us if self._now_us is None else self._now_us()
 
 

@@ -467,7 +467,7 @@ class MqttSink:
         return answer
 
     def _is_ours(self, answer: Answer) -> bool:
-        """Return whether an answer is for this table. Another table's answer may be replayed here."""
+        """Return whether an answer is for this table. Another table's answer might be replayed here."""
         match answer:
             case ResendRequest(table=None):
                 return True  # from release 0.1.0, which does not sign

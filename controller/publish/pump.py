@@ -299,7 +299,7 @@ class Pump:
         try:
             self._journal.acknowledge(ack.id, ack.chain, ack.by, proof)
         except JournalFault:
-            return  # The outcome stays in the window, and will be sent and acknowledged again.
+            return  # The outcome remains in the window, and will be sent and acknowledged again.
         if is_waiting:
             self._window.remove(ack.id, now_us)
             self._silence.note_acknowledgement(now_us)
@@ -347,7 +347,7 @@ class Pump:
     def _difference(self, reported: ProgressReport) -> PublishFault | None:
         seq, where = reported.sequence, f"settlement engine {excerpt(reported.by)}"
         if seq > self._last_seq:
-            found = f"outcome {seq} is settled, but the journal's newest is {self._last_seq}"
+            found = f"outcome {seq} is settled, but the journal's newest outcome is {self._last_seq}"
             return PublishFault("settlement_ahead", where, found)
         own = outcome_at(self._reader, seq) if seq and reported.chain is not None else None
         if own is not None and own.link.hex() != reported.chain:
@@ -369,7 +369,10 @@ class Pump:
         self._count()
 
     def _read_ahead(self, now_us: int) -> None:
-        """Read the oldest waiting outcome while the sink is not ready. The backlog is computed from it."""
+        """Read the oldest waiting outcome while the sink is not ready.
+
+        The backlog is computed from this outcome.
+        """
         if not len(self._window):
             self._window.add(self._next(1), now_us)
         self._count()
@@ -412,7 +415,7 @@ class Pump:
         rows: list[Row] = []
         following = self._read_seq + 1
         while self._fresh and len(rows) < room and not self._replay_to_n:
-            row = self._fresh.popleft()  # not [0], since the writer's thread may displace the first row
+            row = self._fresh.popleft()  # not [0], since the writer's thread might displace the first row
             if row.n <= self._after_n:
                 continue
             if row.seq != following:

@@ -34,11 +34,14 @@ Post = Callable[[Report], None]
 
 
 class Sink(Protocol):
-    """A connection to the settlement engine. Slow work is done in the sink's thread; only `stop` may wait."""
+    """A connection to the settlement engine.
+
+    Slow work is done in the sink's thread; only `stop` may block.
+    """
 
     @property
     def ready(self) -> bool:
-        """Whether messages are accepted now. A sink that is not ready may drop messages."""
+        """Whether messages are accepted now. A sink that is not ready can drop messages."""
 
     def start(self, post: Post) -> None:
         """Start the sink, and pass its reports to `post`."""
@@ -108,7 +111,7 @@ class Window:
 
     @property
     def room(self) -> int:
-        """The number of further outcomes that may be offered, counted from the oldest unacknowledged one."""
+        """The number of further outcomes that can be offered, counted from the oldest unacknowledged one."""
         oldest = self.oldest
         if oldest is None:
             return self._size

@@ -29,7 +29,7 @@ MAX_EVENT_BYTES = 1_048_576
 
 
 _MAX_REASON = 200
-"""Maximum number of characters of the reason why a message is unreadable, which may quote the message."""
+"""Maximum number of characters in the reason why a message is unreadable, which might quote the message."""
 
 
 class UnreadableMessage(msgspec.DecodeError):

@@ -34,8 +34,8 @@ class CalibratedValues:
 
 MIN_POINTS = 4
 NAMES_OUTLIER_FROM = 6
-"""Minimum number of points at which a misplaced point can be identified. With five points, the four that
-remain without any one point always match exactly."""
+"""Minimum number of points at which a misplaced point can be identified. With five points, any four
+of them match exactly."""
 RMS_LIMIT_MM = 4.0
 """Twice the error of one track point. A larger error means that at least one die was not at its named
 place."""
@@ -47,7 +47,7 @@ _OUTLIER_FACTOR = 3.0
 RESTING_S = 1.0
 """Time without movement after which a die is treated as placed."""
 MOVED_MM = 50.0
-"""Minimum distance between two successive dice in a log. A smaller movement is that of the same die."""
+"""Minimum distance between two successive dice in a log. A shorter distance is a movement of the same die."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,13 +129,14 @@ def _misfit_message(laid: Sequence[DiePlacement], misses: Sequence[float], rms: 
         own = plane.errors_mm([_pair(point)])[0]
         if _rms(rest) <= RMS_LIMIT_MM and own > _OUTLIER_FACTOR * RMS_LIMIT_MM:
             return (
-                f"{message}; {point.name} is {own:.0f} mm from its place, judging by the rest; lay it again"
+                f"{message}; {point.name} is {own:.0f} mm from its place according to the other points; lay this"
+                " die again"
             )
     worst = max(range(len(laid)), key=lambda number: misses[number])
     found = f"{message}; the largest error is at {laid[worst].name} ({misses[worst]:.0f} mm)"
     if len(laid) >= NAMES_OUTLIER_FROM:
         found += ", and the other points do not agree even without this point"
-    return f"{found}; lay six dice or more, each exactly at its place"
+    return f"{found}; lay six dice or more, each exactly in its place"
 
 
 def _check_spread(laid: Sequence[DiePlacement], table: DiceTable) -> None:

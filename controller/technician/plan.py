@@ -18,7 +18,7 @@ from controller.technician.steps import (
 from controller.technician.wheel_steps import BallInPocket, PlayGame, SpinBall, TurnRotor
 
 MIN_CONFIDENCE = 0.6
-"""Minimum confidence in a face under a rule set without a limit."""
+"""Minimum confidence in a face under a rule set that sets no limit."""
 _CAMERA = (
     "clean its lens and light, and remove anything that hides the felt; then run: tablectl calibrate camera"
     " {device}"

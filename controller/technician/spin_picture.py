@@ -52,7 +52,10 @@ class Pulse:
 
 @dataclass(frozen=True, slots=True)
 class RunPoint:
-    """A point of the ball's run: speed, and revolutions with bounds that allow for the unseen start."""
+    """A point of the ball's run: speed, and revolutions with bounds.
+
+    The bounds allow for the part of the run before the first pulse.
+    """
 
     seconds: float
     speed_rev_per_s: float
@@ -205,7 +208,7 @@ def ball_lines(seen: SpinSeen) -> Iterator[str]:
 
 
 def bets_lines(seen: SpinSeen, cause: str) -> Iterator[str]:
-    """Yield the time of No More Bets and the accuracy of the drop's prediction."""
+    """Yield the times of No More Bets, of the predicted drop and of the drop."""
     if seen.closed_s is None:
         yield "no more bets was not called"
     else:

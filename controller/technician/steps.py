@@ -76,7 +76,7 @@ def not_seen(sensor: str, expected: str) -> SensorFinding:
 
 
 LAST_PRESS_S = 2.5
-"""Time after the last press that completes the step of pressing buttons."""
+"""Time without a press after which the step that presses buttons is complete."""
 SHOW_REQUESTS: Mapping[str, str] = {
     "foreign_object": "put a chip where the sensor looks for foreign objects, then remove it",
     "ball_out": "hold the ball where the sensor looks outside the wheel, then remove it",
@@ -154,7 +154,7 @@ class PressButtons:
             return [not_seen("input", "a button press")]
         each = dict.fromkeys(self.pressed)
         repeated = [name for name in each if self.pressed.count(name) > 1]
-        faults = [f"{', '.join(repeated)} reported more than once; does it bounce?"] if repeated else []
+        faults = [f"{', '.join(repeated)} reported more than once; check for bounce"] if repeated else []
         message = f"{len(each)} buttons: {', '.join(each)}"
         return [finding("input", message, *faults, buttons=len(each))]
 
@@ -263,7 +263,7 @@ class ThrowAtWall:
     impacts: list[WallImpact] = field(default_factory=list)
     track: list[DieAt] = field(default_factory=list)
     ended_us: int = 0
-    """Time of the last report of a die at rest, or lost."""
+    """Time of the last report of a die at rest or of a lost die."""
 
     @property
     def lamp_text(self) -> str:
@@ -357,7 +357,7 @@ class LayDie:
         return self.rest is not None
 
     def findings(self) -> Sequence[SensorFinding]:
-        """Return whether face, confidence and tilt are as expected."""
+        """Return whether the face, the confidence and the tilt are as expected."""
         rest = self.rest
         if rest is None:
             return [not_seen("die_rest", "a die at rest")]
@@ -365,9 +365,9 @@ class LayDie:
         if rest.up != 6:
             faults.append(f"found {rest.up or 'no face'} up, expected 6")
         if rest.confidence < self.min_confidence:
-            faults.append("the confidence is too low; clean the lens, check the lighting")
+            faults.append("the confidence is too low; clean the lens, and check the lighting")
         if abs(rest.tilt_deg) > MAX_TILT_DEG:
-            faults.append("the tilt is too large; is the camera level with the felt?")
+            faults.append("the tilt is too large; check that the camera is aligned with the felt")
         message = (
             f"{rest.up or 'no face'} up at {rest.x:.0f}, {rest.y:.0f} mm, confidence {rest.confidence:.2f}"
             f" (limit {self.min_confidence:g}), tilt {rest.tilt_deg:.1f} deg (limit {MAX_TILT_DEG:g})"

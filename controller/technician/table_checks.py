@@ -107,7 +107,7 @@ def _port(about: str, root: Path, port: str) -> Finding:
     name = port.removeprefix("unix:").removeprefix("pipe:")
     path = root / name.removeprefix("/")
     if name != port:
-        return Finding("ok", about, f"{port}: not checked; its script or pipe may be started later")
+        return Finding("ok", about, f"{port}: not checked, because its script or pipe might be started later")
     if not path.exists():
         remedy = "plug it in; `tablectl udev` and `ls -l /dev/serial/by-id` list the connected devices"
         return Finding("fault", about, f"{port}: the port does not exist", remedy)

@@ -140,7 +140,7 @@ def beam_angles(spins: Sequence[Spin], beams: int) -> dict[int, Beam]:
     """Measure each beam's angle from beam 0.
 
     Raises:
-        UnfitError: A beam is silent, has too few passes or scatters, or the index has no pulse.
+        UnfitError: A beam is silent or has too few passes, its passes scatter, or the index has no pulse.
     """
     seen = {beam: sum(len(spin.pulses.get(beam, ())) for spin in spins) for beam in range(beams)}
     silent = [str(beam) for beam, count in seen.items() if not count]
@@ -166,7 +166,7 @@ def beam_angles(spins: Sequence[Spin], beams: int) -> dict[int, Beam]:
         if spread > SPREAD_LIMIT_DEG:
             raise UnfitError(
                 f"the passes of beam {beam} scatter by {spread:.1f} deg, expected at most"
-                f" {SPREAD_LIMIT_DEG:g}; the ball did not slow down smoothly, or the wheel is not level"
+                f" {SPREAD_LIMIT_DEG:g}; check that the wheel is level, and spin the ball again"
             )
         angles[beam] = Beam(middle, spread, len(found))
     zero = angles[0].angle_deg

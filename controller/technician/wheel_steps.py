@@ -74,7 +74,7 @@ class SpinBall:
         inside = sorted((t, beam) for beam, times in enumerate(passes) for t in times)
         seen = [beam for beam, times in enumerate(passes) if times]
         if len(seen) < 2:
-            return not_seen("ball_beam order", "at least two beams that see the ball")
+            return not_seen("ball_beam order", "at least two beams that detect the ball")
         after: dict[int, list[int]] = {}
         for (_, beam), (_, following) in pairwise(inside):
             after.setdefault(beam, []).append(following)
@@ -127,7 +127,7 @@ class TurnRotor:
     dev: str
     sensor: str = "rotor_index"
     lamp_text: str = "rotor_turn"
-    request: str = "turn the rotor by hand, at two to four seconds for a full turn, and let it run"
+    request: str = "turn the rotor by hand, at two to four seconds per turn, and let it run"
     passes: list[RotorIndex] = field(default_factory=list)
 
     def receive(self, reading: AnyReading) -> None:

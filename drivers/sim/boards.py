@@ -346,7 +346,7 @@ USB_US = (200, 900)
 
 
 class Wire:
-    """One direction of a cable. Lines stay in order unless a disturbance delays them."""
+    """One direction of a cable. Lines arrive in order unless a disturbance delays them."""
 
     def __init__(self, rng: Random) -> None:
         """Create a wire without disturbances."""
@@ -477,7 +477,7 @@ def doubling(fraction: float) -> Disturbance:
 
 
 def swapping(fraction: float, max_us: int) -> Disturbance:
-    """Return a disturbance that delays this fraction of the lines; later lines may overtake them."""
+    """Return a disturbance that delays this fraction of the lines; later lines can overtake them."""
     return lambda rng, line: [(rng.randint(1, max_us) if rng.random() < fraction else 0, line)]
 
 

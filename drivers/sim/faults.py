@@ -112,7 +112,7 @@ FAULTS: Mapping[str, Fault] = {
         on=_NODE,
     ),
     "reordered_lines": Fault(
-        what="about one line in five is delayed by up to 40 ms; later lines may overtake it",
+        what="about one line in five is delayed by up to 40 ms; later lines can overtake it",
         symptoms="the counters gaps and recovered rise",
         action=actions.reordered_lines,
         seconds=4.0,

@@ -26,8 +26,8 @@ from drivers.sim.scenes import CAMERA, Feed, Truth, Verdict, in_order_of_arrival
 Why = Literal["brushed", "rim", "band", "names", "leaning", "hidden", "zone_edge"]
 """Reason for which a review is as correct as the verdict.
 
-`brushed`: a die touched the wall too softly for certain detection. `rim`: a die struck the top of an end
-wall. `band`: the position of a die's centre does not show whether the die touched the wall. `names`: the
+`brushed`: a die touched the wall so softly that the sensor might miss it. `rim`: a die struck the top of an
+end wall. `band`: the position of a die's centre does not show whether the die touched the wall. `names`: the
 camera might have swapped the dice's names at a meeting, and the verdict depends on the names. `leaning`: a
 die leans. `hidden`: a die was hidden at a decisive time. `zone_edge`: a die lies across a zone's edge.
 """
