@@ -202,7 +202,7 @@ _OWN_MESSAGES = (
     rf"(?P<path>\S+): sound: {_NUMBER} rows, {_NUMBER} outcomes",
     r"(?P<name>\S+): stopped",
     r"standard input has ended; the table stops once the attempt in progress is decided",
-    r"publishing did not end in time; outcomes that were not sent stay in the outbox",
+    r"publishing did not end in time; outcomes that were not sent remain in the outbox",
     r"Traceback \(most recent call last\):",
 )
 _UNIT = r"(?P<unit>[\w-]+\.service)"

@@ -129,8 +129,8 @@ def _misfit_message(laid: Sequence[DiePlacement], misses: Sequence[float], rms: 
         own = plane.errors_mm([_pair(point)])[0]
         if _rms(rest) <= RMS_LIMIT_MM and own > _OUTLIER_FACTOR * RMS_LIMIT_MM:
             return (
-                f"{message}; {point.name} is {own:.0f} mm from its place according to the other points; lay this"
-                " die again"
+                f"{message}; {point.name} is {own:.0f} mm from its place according to the other points;"
+                " lay this die again"
             )
     worst = max(range(len(laid)), key=lambda number: misses[number])
     found = f"{message}; the largest error is at {laid[worst].name} ({misses[worst]:.0f} mm)"

@@ -135,7 +135,7 @@ class Croupier:
     ) -> Spin:
         """Turn the rotor and launch the ball against it, or in its direction with `same_way`.
 
-        `pushes` returns further pushes of the rotor for a launch time. The ball rests for `longer_turns`
+        `pushes` returns further pushes of the rotor, given the launch time. The ball rests for `longer_turns`
         additional turns.
         """
         rng, house = self.rng, self.house

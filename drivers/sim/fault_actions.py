@@ -181,7 +181,7 @@ def clock_jump(site: FaultSite) -> Undo:
 
 
 def restart(site: FaultSite) -> Undo:
-    """Restart the device while its cable stays plugged in."""
+    """Restart the device while its cable remains plugged in."""
     site.cable.peer.restart(site.now_us)
     return _do_nothing
 

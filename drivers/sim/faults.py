@@ -120,7 +120,7 @@ FAULTS: Mapping[str, Fault] = {
     ),
     "drift": Fault(
         what="the board warms up until its clock runs 150 ppm fast (value: a different error in ppm)",
-        symptoms="drift_ppm in the device's status changes; times stay correct",
+        symptoms="drift_ppm in the device's status changes; times remain correct",
         action=actions.drift,
         seconds=40.0,
         on=("node", "json-camera"),

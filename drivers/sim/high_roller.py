@@ -318,7 +318,7 @@ class Simulation:
         return scene
 
     def reopen_game(self) -> None:
-        """Close and open the table, after which no player has cards or the button."""
+        """Close and reopen the table, after which no player has cards or the button."""
         self.enter("close_table", "supervisor")
         self.enter("open_table", "supervisor")
 
@@ -382,7 +382,7 @@ def simulate(seed: int, games: int = 6) -> tuple[Header, Feed, list[Expected]]:
 def play_session(
     seed: int, games: int, *, table: DiceTable, after_fault: bool = False
 ) -> tuple[Feed, list[Scene]]:
-    """Play from the draw for the button to the final game, then close and open the table.
+    """Play from the draw for the button to the final game, then close and reopen the table.
 
     After a device fault, people clear up first, and the Bonus Pot is unknown.
     """

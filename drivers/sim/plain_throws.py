@@ -17,7 +17,7 @@ ADJACENT: dict[Face, tuple[Face, ...]] = {
 
 
 class RedrawError(Exception):
-    """Raised if a drawn throw lacks the properties of its kind; the caller draws again."""
+    """Raised if a drawn throw lacks the properties of its kind. The caller then draws another throw."""
 
 
 def opposite(face: Face) -> Face:

@@ -1,4 +1,4 @@
-"""Rigid-body throws, filmed by a rendered camera over the end of the table and read by the dice camera.
+"""Rigid-body throws, filmed by a simulated camera over the end of the table and read by the dice camera.
 
 Needs the extras `physics` and `vision`. An engine computes the dice's motion, frames are rendered from the
 dice's poses, and `drivers.vision` converts the frames to readings. The wall sensors' readings follow from the

@@ -101,8 +101,8 @@ class Header(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def with_camera_lag(seen: Iterable[AnyReading], rng: Random) -> Feed:
-    """Return a camera's readings with times of arrival. Each frame has a random lag, and frames stay in
-    order."""
+    """Return a camera's readings with times of arrival. Each frame has a random lag, and frames arrive
+    in order."""
     feed: Feed = []
     last_t, arrival = -1, 0
     for reading in seen:

@@ -38,7 +38,7 @@ class Clock(Protocol):
     speed: float
 
     def now_us(self) -> int:
-        """Return the time, which never goes back."""
+        """Return the time, which never goes backwards."""
         ...
 
     def allow(self, until_us: int) -> int:

@@ -206,7 +206,7 @@ class Reach:
 
 
 class Thrower:
-    """Builder of one throw's paths, which begin at `start_us` at the end where u = 0."""
+    """Builder of one throw's paths, which begin at `start_us` near the end where u = 0."""
 
     def __init__(self, rng: Random, table: DiceTable, start_us: int, *, rightward: bool) -> None:
         self.rng = rng

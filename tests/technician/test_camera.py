@@ -87,7 +87,7 @@ def test_a_misplaced_die_is_named(wrong: str) -> None:
     points = laid(camera(0.2, 0.3, 1.0), Random(5), 0.05)
     points = [one if one.name != wrong else moved(one, 60.0) for one in points]
     points.append(DiePlacement("spot", (900.0, 300.0), seen_at(camera(0.2, 0.3, 1.0), (900.0, 300.0))))
-    with pytest.raises(UnfitError, match=rf"{wrong} is \d+ mm from .*lay it again"):
+    with pytest.raises(UnfitError, match=rf"{wrong} is \d+ mm from .*lay this die again"):
         calibrate_camera(points, TABLE, "cam", None)
 
 

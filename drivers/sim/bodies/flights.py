@@ -108,7 +108,7 @@ class Flight(msgspec.Struct, frozen=True, array_like=True):
     thumps: tuple[Thump, ...]
     stays: tuple[Stay, ...]
     off_us: tuple[int | None, int | None]
-    """Time at which each die left the table; None for a die that stayed on it."""
+    """Time at which each die left the table; None for a die that remained on the table."""
     closest_mm: tuple[float, float]
     """Minimum distance of each die's centre from the right wall, minus half an edge; negative within the
     relief."""
@@ -191,7 +191,7 @@ def shipped() -> Mapping[Kind, tuple[Flight, ...]]:
 
 
 def fits(table: DiceTable) -> bool:
-    """Return whether the table has the length, the width and the size of dice of the shipped flights."""
+    """Return whether the table's length, width and dice size are those of the shipped flights."""
     flight = next(iter(shipped().values()))[0]
     return (
         abs(flight.length_mm - table.length_mm) < 1

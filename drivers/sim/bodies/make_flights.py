@@ -27,7 +27,7 @@ WEIGHTS: dict[Kind, int] = {
     "near_miss": 3,
     "near_miss_one_hit": 1,
 }
-"""Weights by kind. They resemble real play, but throws that are hard to judge have higher weights."""
+"""Weights by kind. The weights resemble real play, but throws that are hard to judge have higher weights."""
 RELIEFS_MM = (0.0, 6.0, 12.0)
 """Wall reliefs of the computed throws; a session uses the relief nearest to its table's."""
 Draw = tuple[Kind, str, float]
