@@ -1,7 +1,7 @@
 """Debounces one input line, based on its edges and on reads of its level.
 
 A level is stable once a later edge or a read of the line shows that the level lasted for `debounce_us`. A
-timer is not sufficient, because the edge that ended the level may not have been received yet.
+timer is not sufficient, because the edge that ended the level might not have been received yet.
 """
 
 from collections import deque
@@ -22,7 +22,7 @@ _ALWAYS_US = 2**63
 
 @dataclass(frozen=True, slots=True)
 class LevelChange:
-    """A change of the line's level at `t_us`. `exact` is False if no edge marks that time."""
+    """A change in the line's level at `t_us`. `exact` is False if no edge marks that time."""
 
     active: bool
     t_us: int
@@ -153,7 +153,7 @@ class InputLine:
         return changes + self._settle(t_us)
 
     def tick(self, now_us: int) -> list[LineChange]:
-        """Handle the passing of time. The only possible change is Quiet."""
+        """Handle the passing of time. The only possible change is BabblingEnded."""
         if self.babbling and now_us - self._babble_us >= QUIET_US:
             self.babbling = False
             self._recent.clear()

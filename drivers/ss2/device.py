@@ -40,7 +40,7 @@ drive or setting."""
 _IN_PLAY = frozenset({State.BALL_IN_RIM, State.NO_MORE_BETS, State.WINNING_NUMBER})
 _MAX_FORWARD_GAMES = LAST_SPIN // 2
 _LASTING = frozenset({COMPONENT, ROTOR_SPEED})
-"""Faults that remain active until the wheel's frames show their end."""
+"""Faults that remain active until the wheel's frames show that they are over."""
 
 
 def is_plausible_speed(rotor_rpm_x10: int) -> bool:

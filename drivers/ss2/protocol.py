@@ -141,7 +141,7 @@ class LogPage:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """The reply to a command. The letter is a blank or `)` if the command is unknown."""
+    """The reply to a command. If the wheel does not know the command, the letter is a blank or `)`."""
 
     letter: str
     text: str
@@ -339,7 +339,7 @@ class _Request:
 class Requests:
     """The requests to one wheel, sent one at a time.
 
-    A reply is matched to its command by its letter, because it has no number.
+    A reply has no number, so it is matched to a command by its letter.
     """
 
     def __init__(self) -> None:

@@ -133,7 +133,8 @@ STATIONARY_EDGES = 0.1
 """Motion between two frames, in die edges, below which an object is stationary. A die rolling at 10 cm/s
 moves farther."""
 MAX_AREA_DIFFERENCE = 0.25
-"""Maximum relative difference in area between two views of one object. Changes of light cause less."""
+"""Maximum relative difference in area between two views of one object. Changes in the light
+cause a smaller difference."""
 REMOVED_US = 1_000_000
 """Time without a sighting after which an object is assumed to have been removed. A passing hand hides an
 object for a shorter time."""

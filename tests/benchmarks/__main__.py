@@ -57,9 +57,11 @@ def main() -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument(
-        "names", nargs="*", metavar="NAME", help=f"which benchmarks, of {', '.join(NAMES)} (default: all)"
+        "names", nargs="*", metavar="NAME", help=f"the benchmarks to run: {', '.join(NAMES)} (default: all)"
     )
-    parser.add_argument("--runs", type=int, default=1, metavar="N", help="run each at least this many times")
+    parser.add_argument(
+        "--runs", type=int, default=1, metavar="N", help="run each benchmark at least this many times"
+    )
     parser.add_argument("--keep", metavar="RELEASE", help="store the ratios as those of this release")
     given = parser.parse_args()
     if unknown := set(given.names) - set(NAMES):

@@ -238,7 +238,7 @@ def main() -> int:
     parser.add_argument("--kills", type=int, default=10)
     given = parser.parse_args()
     if MOSQUITTO is None:
-        sys.stdout.write("brokered  mosquitto is not installed\n")
+        sys.stdout.write("brokered  not measured: mosquitto is not installed; run: .ci/services\n")
         return 0
     with tempfile.TemporaryDirectory() as name:
         folder, cluster = Path(name), None if BINARIES is None else Cluster()

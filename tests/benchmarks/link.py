@@ -199,7 +199,9 @@ def main() -> int:
     try:
         import serial  # noqa: F401, PLC0415 - only to check that it is installed
     except ImportError:
-        sys.stdout.write("link          not measured: pyserial is not installed (extra `hardware`)\n")
+        sys.stdout.write(
+            "link          not measured: pyserial is not installed; install the extra `hardware`\n"
+        )
         return 0
     rows = [
         _row("921,600 baud", BYTES_PER_S // SENTENCE_BYTES, seconds),

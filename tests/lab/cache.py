@@ -55,4 +55,4 @@ def require_tools(packages: dict[str, str]) -> None:
         {package for program, package in packages.items() if not shutil.which(program, path=path)}
     )
     if missing:
-        raise CannotBuild(f"missing: apt-get install {' '.join(missing)}")
+        raise CannotBuild(f"some tools are missing; run: apt-get install {' '.join(missing)}")

@@ -57,7 +57,7 @@ def newest_source() -> Path:
     """Return the archive of the newest installed `linux-source-*` package."""
     found = sorted(SOURCES.glob("linux-source-*.tar.xz"), key=lambda path: _version(path.name))
     if not found:
-        raise CannotBuild(f"found no linux-source-*.tar.xz in {SOURCES}: apt-get install linux-source")
+        raise CannotBuild(f"found no linux-source-*.tar.xz in {SOURCES}; run: apt-get install linux-source")
     return found[-1]
 
 

@@ -66,7 +66,7 @@ def test_a_throw_and_a_spin_sensed_by_boards_under_micropython_are_settled(
     said = _tests(trixie, *BOARDS)
 
     report.note("boards under MicroPython", f"{version}: {said.splitlines()[-1]}")
-    assert "MicroPython's unix port" not in said, "its tests were skipped"
+    assert "MicroPython's unix port" not in said, "the tests under MicroPython were skipped"
     assert PASSED.search(said)
 
 

@@ -46,7 +46,7 @@ def test_a_chattering_beam_is_a_fault_reports_nothing_and_delays_no_other(wheel:
         wheel.drive("beam-0", active=n % 2 == 0, at_us=at_us)
     assert ("wheel", "babbling") in wheel.faults()
     told_before_it_was_known = [seen for seen in wheel.of(BallBeam) if seen.beam == 0]
-    assert len(told_before_it_was_known) <= 4, "200 edges at 1 kHz, and a hold-off of 50 ms"
+    assert len(told_before_it_was_known) <= 4, "200 edges at 1 kHz, with a 50 ms hold-off"
     assert [seen.beam for seen in wheel.of(BallBeam) if seen.beam] == [1]
     wheel.drive("beam-0", active=False)
     wheel.after(2_500_000)
@@ -151,7 +151,7 @@ def test_bouncing_faster_than_the_hardware_is_not_a_fault(wheel: BeamsBench) -> 
         fake.put(False, wheel.time.us + n * 20)
     wheel.after(50_000)
     assert wheel.faults() == [("wheel", "missed_edge")], (
-        "one report: the first may hide a pulse of any length"
+        "one report, because the first missed edge might hide a pulse of any length"
     )
     wheel.after(2 * SECOND)
     wheel.pulse("beam-0", 4000)

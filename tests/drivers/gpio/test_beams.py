@@ -123,7 +123,7 @@ def test_edges_dropped_by_the_kernel_are_a_fault_and_not_counted(wheel: BeamsBen
     assert "beam-0 (GPIO5) lost 8 edges" in lost.reason
     reported = times(wheel.of(BallBeam))[1:]
     assert reported == [starved_us + n * 100_000 + 2000 for n in range(5, 12)], (
-        "after the first complete pulse"
+        "pulses are reported from the first complete pulse on"
     )
 
 

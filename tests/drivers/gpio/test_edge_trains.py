@@ -89,7 +89,7 @@ def test_every_reported_pulse_was_real(train: list[tuple[int, str]]) -> None:
     history = run(bench, train)
     bench.after(100_000)
     for seen in bench.of(BallBeam):
-        assert history.explains(seen.t), f"{seen.t} is the middle of no pulse"
+        assert history.explains(seen.t), f"no pulse has its middle at {seen.t}"
 
 
 @fixed

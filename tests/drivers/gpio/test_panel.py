@@ -125,7 +125,7 @@ def test_a_door_whose_edge_was_missed_is_found_open_at_the_next_poll(panel: Pane
     assert panel.faults() == [("console", "missed_edge")]
     panel.drive("door", active=True)
     panel.after(100_000)
-    assert not panel.of(Switch)[-1].open, "it must not stay inverted"
+    assert not panel.of(Switch)[-1].open, "the reported state must not remain inverted"
     panel.after(2 * SECOND)
     assert panel.health()[-1] == "DeviceUp up"
 
@@ -162,7 +162,7 @@ def test_a_stuck_button_is_a_fault_that_clears(panel: PanelBench) -> None:
     panel.drive("no-roll", active=False)
     panel.after(100_000)
     assert panel.health()[-1] == "DeviceUp up"
-    assert len(panel.of(Input)) == 1, "it must count as pressed once"
+    assert len(panel.of(Input)) == 1, "the press must be reported once"
 
 
 def test_a_door_may_stay_open_all_day(panel: PanelBench) -> None:
@@ -201,7 +201,7 @@ def test_the_state_of_an_ignored_contact_is_polled_and_is_not_a_fault(panel: Pan
     panel.after(3 * SECOND)
     assert panel.faults() == [("console", "babbling")]
     assert panel.health()[-1] == "DeviceUp up"
-    assert panel.of(Input) == [], "it is held down, and it is unknown since when"
+    assert panel.of(Input) == [], "the button is held down, but the time of the press is unknown"
     panel.drive("no-roll", active=False)
     panel.after(100_000)
     panel.press("no-roll")
@@ -285,7 +285,7 @@ def test_the_buzzer_ends_by_itself(kernel: FakeKernel) -> None:
     assert bench.high(12)
     bench.panel.show(bench.time.us, "buzzer", "on")
     bench.after(200_000)
-    assert bench.high(12), "commanded again, it must begin again"
+    assert bench.high(12), "a new command must start the time limit again"
     bench.after(200_000)
     assert not bench.high(12)
 

@@ -138,7 +138,7 @@ def test_a_reading_and_a_command_pass_through_the_whole_path(cable: Cable, key: 
         assert (impact.wall, impact.pos_mm, impact.peak, impact.dev) == ("left", 511.0, 421.0, "w1")
         assert impact.arrived is not None
         assert before - PATIENCE_S * 1e6 < impact.t <= impact.arrived, (
-            "the reading must be in the table's time"
+            "the reading must have a time of the table's clock"
         )
         table.do("lamp", name="puck", shows="on")
         assert board.shown() == "lamp id=1 name=puck shows=on\n"

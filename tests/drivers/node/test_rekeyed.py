@@ -95,4 +95,4 @@ def test_a_key_that_is_taken_away_is_not_the_same_as_no_seal() -> None:
     drawn: list[int] = []
     device = NodeDevice("cam", NodeSettings(node="cam", port="/dev/x", key="00" * 16), drawing(drawn))
     device.rekey("", "it is gone")
-    assert drawn == [32], "sealed with a key that no node has"
+    assert drawn == [32], "the table's key is now one that no node has"
