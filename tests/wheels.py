@@ -65,7 +65,7 @@ def reports(readings: Iterable[AnyReading]) -> list[WheelStatus]:
     return [reading for reading in readings if isinstance(reading, WheelStatus)]
 
 
-def trusting(ruleset: str = "roulette") -> RuleSet:
+def trusting_rules(ruleset: str = "roulette") -> RuleSet:
     """Return the rule set of a table that trusts its wheel."""
     rules = load_ruleset(ruleset)
     assert rules.spin is not None
@@ -79,7 +79,7 @@ def outcomes(
     wheel: Wheel = AMERICAN,
 ) -> list[Outcome]:
     """Play readings, in time order, through a table with this wheel to the end; return the outcomes."""
-    setup = Setup(table="w", ruleset=ruleset or trusting(), wheel=wheel, state=state or State())
+    setup = Setup(table="w", ruleset=ruleset or trusting_rules(), wheel=wheel, state=state or State())
     session = Session(setup)
     effects: list[Effect] = []
     readings = [reading for scene in scenes for reading in scene]

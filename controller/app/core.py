@@ -34,7 +34,7 @@ from controller.machines.table import NOT_READY
 from controller.model.effects import Effect, Lamp, LateReading, Proposed
 from controller.model.outcomes import Awaited, Bets, Outcome, TableEvent
 from controller.model.readings import AnyReading, Card, Input, Switch
-from controller.publish.betting import Betting, Takes
+from controller.publish.betting import BetKind, Betting
 from drivers.health import Causes
 
 BUSY_TICK_S = 0.02
@@ -275,7 +275,7 @@ class Core:
         """The bets accepted now, and the time up to which this is certain."""
         session = self._segment.session
         plays = self._state.table == "open" and self._state.lock == "unlocked"
-        takes: Takes | None = None
+        takes: BetKind | None = None
         if plays and not (self._testing or self._halted or self._lock_requested or self._cut_off.pending):
             takes = "wagers" if not self._bets_closed else "play" if session.awaits_play else None
         in_play = plays and not (self._testing or self._halted or self._lock_requested)

@@ -13,7 +13,7 @@ from controller.cli import doctor as command
 from controller.cli.calibrate import RequestError, guided
 from controller.cli.guide import Ending, Guide, TestLink
 from controller.cli.link import OutOfReachError, RefusedError
-from controller.cli.test import WORD, ChoiceError, GuidedTest
+from controller.cli.test import LAMP_WORD, ChoiceError, GuidedTest
 from controller.console.technician import Answer, CheckResult, Does, GuidedWork, PageLine
 from controller.settings.mistakes import SettingsError
 from controller.settings.yaml_text import EditError
@@ -26,7 +26,7 @@ _TYPED: Final[dict[Answer, str]] = {
     "skip": "s\n",
     "yes": "yes\n",
     "no": "no\n",
-    "lamp": f"{WORD}\n",
+    "lamp": f"{LAMP_WORD}\n",
 }
 """The keyboard input for each answer."""
 _STEP: tuple[Answer, ...] = ("done", "skip")
@@ -58,7 +58,7 @@ class _PageGuide(Guide):
         self._job.ask(what, _STEP)
 
     def prompt(self, question: str) -> None:
-        lamps = WORD in question
+        lamps = LAMP_WORD in question
         words = question.partition(": type the word")[0] if lamps else question.partition(" (y")[0]
         self._job.ask(words, _LAMPS if lamps else _QUESTION)
 

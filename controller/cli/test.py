@@ -33,7 +33,7 @@ EXAMPLES = (
 )
 LAMP_S = 1.5
 OUTPUTS = "outputs"
-WORD = "LAMP"
+LAMP_WORD = "LAMP"
 
 
 class ChoiceError(ValueError):
@@ -52,7 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--yes-i-am-at-the-table",
         action="store_true",
-        help=f"switch lamps and the buzzer without asking for the word {WORD}",
+        help=f"switch lamps and the buzzer without asking for the word {LAMP_WORD}",
     )
     parser.add_argument("--report", type=Path, metavar="FILE", help="write the report as JSON to a new file")
     add_guide(parser)
@@ -185,9 +185,12 @@ class GuidedTest:
         if not self._lamps:
             return
         sure = self._arguments.yes_i_am_at_the_table
-        words = f"lamps and buzzer of {self._name} are next: type the word {WORD} to continue, Enter to skip:"
-        if not sure and self._guide.answer(words) != WORD:
-            message = f"{WORD} was not typed, and --yes-i-am-at-the-table is not set"
+        words = (
+            f"lamps and buzzer of {self._name} are next: type the word {LAMP_WORD} to continue,"
+            " Enter to skip:"
+        )
+        if not sure and self._guide.answer(words) != LAMP_WORD:
+            message = f"{LAMP_WORD} was not typed, and --yes-i-am-at-the-table is not set"
             self._add(SensorFinding(sensor=OUTPUTS, status="skipped", says=message))
             return
         for lamp in self._lamps:

@@ -52,7 +52,7 @@ class DeviceRow(msgspec.Struct, frozen=True, kw_only=True):
         return report.removesuffix(self.do).rstrip("; ") if self.do else report
 
     @property
-    def troubles(self) -> tuple[str, ...]:
+    def fault_codes(self) -> tuple[str, ...]:
         """The codes of the device's active faults."""
         codes = self.figures.get("troubles")
         return tuple(map(str, codes)) if isinstance(codes, list | dict) else ()
@@ -115,7 +115,7 @@ class Equipment(msgspec.Struct, frozen=True, kw_only=True):
         device = self.devices[name]
         if not device.up:
             return "offline"
-        return "faulty" if device.troubles or self.faults_of(name) else "ok"
+        return "faulty" if device.fault_codes or self.faults_of(name) else "ok"
 
     def faults_of(self, name: str) -> tuple[Fault, ...]:
         """Return the faults that name this device."""

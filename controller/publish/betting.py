@@ -22,9 +22,9 @@ MAX_QUERIES = 256
 """Maximum number of queries waiting for a statement. A further query displaces the oldest one, whose bet is
 refused."""
 MAX_STATEMENT_BYTES = 32_768
-Takes = Literal["wagers", "play"]
+BetKind = Literal["wagers", "play"]
 """The bets that the table accepts: all wagers, or Play only (T-DEAL-4: Three Card Poker, cards out)."""
-Says = Literal[Takes, "late"]
+StatementKind = Literal[BetKind, "late"]
 """The bets that a statement covers; `late` means wagers confirmed with the dice out (C34-MK-1b)."""
 Nonce = Annotated[str, Meta(pattern="^[0-9a-f]{32}$")]
 Digest = Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
@@ -50,7 +50,7 @@ class OpenStatement(msgspec.Struct, frozen=True, kw_only=True):
     table: Annotated[str, Meta(min_length=1, max_length=200)]
     session: str
     round: int
-    takes: Says
+    takes: StatementKind
     sequence: int
     t: int
     until: int
@@ -63,7 +63,7 @@ class OpenStatement(msgspec.Struct, frozen=True, kw_only=True):
 class Betting(NamedTuple):
     """The state of betting, as determined by the core."""
 
-    takes: Takes | None
+    takes: BetKind | None
     """None while the table accepts no bets."""
     round: int
     sequence: int
@@ -97,7 +97,7 @@ class Announcer:
         self._now_us = now_us
         self._lock = Lock()
         self._queries: dict[str, int] = {}
-        self._last_published: tuple[Takes | None, int] = (None, 0)
+        self._last_published: tuple[BetKind | None, int] = (None, 0)
         self._due_us = 0
         self._until_us = 0
         self.say: Callable[[OpenStatement], None] = _discard

@@ -28,7 +28,7 @@ MAX_CODE = 32
 _FRAMING = "\x02\x03 \t\r"
 """Characters around a code: start and end of text, blanks, tabs, carriage returns."""
 
-Word = Literal["unread", "lid_open", "lid_closed", "alive"]
+Meaning = Literal["unread", "lid_open", "lid_closed", "alive"]
 """The meaning of a code other than a card or a position."""
 
 
@@ -40,7 +40,7 @@ class Codes:
     """The face for each code: `Qh`, or `12` in a numbered deck."""
     positions: Mapping[str, str]
     """The recipient of the following cards, by code."""
-    words: Mapping[str, Word]
+    words: Mapping[str, Meaning]
     """All other meanings, by code."""
 
 
@@ -134,7 +134,7 @@ class ShoeProtocol:
         if code in table.cards or code in table.words or code in table.positions:
             self.unreadable = 0
         if code in table.words and table.words[code] != "unread":
-            return [_WORDS[table.words[code]]]
+            return [_EVENTS[table.words[code]]]
         if code in table.positions:
             self._to, self._last = table.positions[code], ""
             return [Heartbeat()]
@@ -160,7 +160,7 @@ class ShoeProtocol:
         return Doubt(seen)
 
 
-_WORDS: Mapping[Word, Event] = {"lid_open": Lid(True), "lid_closed": Lid(False), "alive": Heartbeat()}
+_EVENTS: Mapping[Meaning, Event] = {"lid_open": Lid(True), "lid_closed": Lid(False), "alive": Heartbeat()}
 
 
 class ShoeEncoder:
@@ -177,7 +177,7 @@ class ShoeEncoder:
         position = _line(self._by_position[to]) if to is not None else b""
         return position + _line(self._by_card[face]) * self._times
 
-    def word(self, word: Word) -> bytes:
+    def word(self, word: Meaning) -> bytes:
         """Return the bytes for a word."""
         return _line(self._by_word[word])
 
@@ -255,7 +255,7 @@ class ShoeSettings:
     @property
     def codes(self) -> Codes:
         """The code table."""
-        meanings: tuple[tuple[Word, tuple[str, ...]], ...] = (
+        meanings: tuple[tuple[Meaning, tuple[str, ...]], ...] = (
             ("unread", self.unread),
             ("lid_open", self.lid_open),
             ("lid_closed", self.lid_closed),

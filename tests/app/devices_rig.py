@@ -132,7 +132,7 @@ class VirtualSession:
             pipe.write(json.dumps({"fault": fault, "device": device}) + "\n")
         until(lambda: len(self.faults) > before, lambda: f"{fault} at {device}; refused: {self.refused}")
 
-    def well(self) -> bool:
+    def is_healthy(self) -> bool:
         """Return whether no fault is present and every device is up."""
         missing = live_of(self.daemon).core.devices.missing(frozenset(self.settings.devices))
         return self.virtual.is_faultless and not missing

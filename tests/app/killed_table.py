@@ -206,7 +206,7 @@ class KilledTable:
             return
         setup = _setup_before(rows[start:unlocked])
         published = [decode_outcome(row.body) for row in rows[unlocked:] if row.seq is not None and row.body]
-        states = _Model(setup, self._fed).up_to(published)
+        states = _Model(setup, self._fed).states_after(published)
         assert (recovered.state, recovered.first) in states, (
             f"the journal is at {recovered.state} {recovered.first}, the engine at one of {states}"
         )
@@ -273,7 +273,7 @@ class _Model:
         unlock = Input(t=0, arrived=0, dev="control", name="unlock", by="boxperson", who="ann")
         self._readings: list[AnyReading] = [unlock, *(decode_reading(line) for line in lines)]
 
-    def up_to(self, published: list[Outcome]) -> list[tuple[State, NextNumbers]]:
+    def states_after(self, published: list[Outcome]) -> list[tuple[State, NextNumbers]]:
         """Return the states that are possible after these outcomes.
 
         The engine must publish the same outcomes.

@@ -146,7 +146,7 @@ class MoneySession:
             part = self._coming.pop(0) if self._coming else self._next_part()
             if part is None:
                 break
-            self.happens(part)
+            self.play_part(part)
             if part.published:
                 self.bet(part.published[-1].type)
         assert self.table.terminate() == 0
@@ -171,7 +171,7 @@ class MoneySession:
         until(lambda: self.ask("GET", "/health") is not None, "the engine's API")
         until(self.agree, "the engine to have settled all published outcomes")
 
-    def happens(self, part: Part) -> None:
+    def play_part(self, part: Part) -> None:
         """Feed a part, and wait until its outcomes are published and settled."""
         following = self.next_seq() + len(part.published)
         self.table.feed(lines_of(part.feed))
@@ -314,7 +314,7 @@ class MoneySession:
         # When the tick is processed, the journal has recorded the start of the attempt.
         tick_us = feed[readings - 1][0] + 1
         last = Switch(t=tick_us, dev=TICKS, name="tick", open=False)
-        self.happens(Part([*feed[:readings], (tick_us, last)], published[:outcomes]))
+        self.play_part(Part([*feed[:readings], (tick_us, last)], published[:outcomes]))
         assert self.status("attempt_open")
         self._kill()
         reopens = self.settings.rules.game == "three_card"

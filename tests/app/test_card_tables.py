@@ -231,7 +231,7 @@ GAME: list[tuple[str, str | int | tuple[str, str | int]]] = [
 ROLLS = [place for place, (what, _) in enumerate(GAME) if what == "rolls"]
 
 
-def happens(step: tuple[str, str | int | tuple[str, str | int]], t: int) -> list[AnyReading]:
+def readings_of_step(step: tuple[str, str | int | tuple[str, str | int]], t: int) -> list[AnyReading]:
     """Return the readings of one step of the game."""
     what, more = step
     seat, amount = more if isinstance(more, tuple) else (str(more), 0)
@@ -255,7 +255,7 @@ def happens(step: tuple[str, str | int | tuple[str, str | int]], t: int) -> list
 
 def goes_on(daemon: Daemon, step: tuple[str, str | int | tuple[str, str | int]], t: int) -> None:
     """Play a step and allow enough time for its effects."""
-    play(daemon, happens(step, t))
+    play(daemon, readings_of_step(step, t))
     daemon.clock.reach(t + 9 * SECOND_US)
     drain(daemon)
 
@@ -322,7 +322,7 @@ def test_H_LEGAL_4_a_roll_cut_off_in_flight_is_rolled_again_and_no_card_is_sold_
 ) -> None:
     one, daemon = game_until(house, tmp_path, place)
     t = START_US + place * 10 * SECOND_US
-    arrives(daemon, happens(GAME[place], t)[:60])
+    arrives(daemon, readings_of_step(GAME[place], t)[:60])
     assert live_of(daemon).core.view.attempt_open
     before = state_of(daemon).high_roller
     again, daemon = started_again(one, tmp_path)
@@ -346,7 +346,7 @@ def test_gap_H_19_a_game_declared_void_after_a_cut_voids_the_roll_in_flight_firs
 ) -> None:
     one, daemon = game_until(house, tmp_path, ROLLS[1])
     t = START_US + ROLLS[1] * 10 * SECOND_US
-    arrives(daemon, happens(GAME[ROLLS[1]], t)[:60])
+    arrives(daemon, readings_of_step(GAME[ROLLS[1]], t)[:60])
     again, daemon = started_again(one, tmp_path)
     play(daemon, [says(t + 20 * SECOND_US, "void", "dealer", what="game")])
     assert again.types()[-3:] == ["roll.no_roll", "game.void", "bets.opened"]
@@ -355,7 +355,7 @@ def test_gap_H_19_a_game_declared_void_after_a_cut_voids_the_roll_in_flight_firs
 def test_a_pitched_card_does_not_end_the_review_of_a_roll(house: HouseMaker, tmp_path: Path) -> None:
     one, daemon = game_until(house, tmp_path, ROLLS[0])
     t = START_US + ROLLS[0] * 10 * SECOND_US
-    arrives(daemon, happens(GAME[ROLLS[0]], t)[:60])
+    arrives(daemon, readings_of_step(GAME[ROLLS[0]], t)[:60])
     again, daemon = started_again(one, tmp_path)
     unlocked(daemon)
     play(daemon, [Card(t=t + 30 * SECOND_US, dev="shoe", rank=7)])
@@ -378,7 +378,10 @@ def test_a_state_change_without_an_outcome_gets_its_own_journal_row_and_only_the
 def test_test_mode_leaves_no_trace_in_the_state(house: HouseMaker) -> None:
     one, daemon = played(house, "high-roller", [says(START_US, "test_mode", "technician", on=True)])
     play(daemon, [DeviceDown(t=START_US + 10_000, dev="shoe"), DeviceUp(t=START_US + 20_000, dev="shoe")])
-    play(daemon, [*happens(("draws", ("1", "Q")), 2 * START_US), DeviceDown(t=2 * START_US, dev="shoe")])
+    play(
+        daemon,
+        [*readings_of_step(("draws", ("1", "Q")), 2 * START_US), DeviceDown(t=2 * START_US, dev="shoe")],
+    )
     play(daemon, [DeviceUp(t=3 * START_US, dev="shoe")])
     play(daemon, [says(4 * START_US, "test_mode", "technician", on=False)])
     assert STATE_NOTED not in [row.name for row in one.rows()]

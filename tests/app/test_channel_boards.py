@@ -20,7 +20,7 @@ from drivers.sim.setting import types_for, virtual_table
 from tests.app.devices_rig import VirtualSession
 from tests.app.house import live_of
 from tests.app.rig import until
-from tests.sim.fairness import unfair
+from tests.sim.fairness import wrong_outcomes
 
 TABLE = """\
 table: pit-3
@@ -62,12 +62,12 @@ def test_a_session_at_a_board_with_channels_is_published_as_it_happened(session:
     assert list(session.virtual.cables) == ["cam", "walls", "console"]
     until(lambda: bool(session.played) or session.virtual.over, "the first throw")
     session.order("unplug", "walls")
-    until(session.well, "the board to be found again")
+    until(session.is_healthy, "the board to be found again")
     until(lambda: session.virtual.over, "the end of the session")
     ended_us = session.clock.now_us()
     until(lambda: live_of(session.daemon).core.view.now_us > ended_us + LAST_WORD_US, "the last outcome")
     session.stop()
-    assert unfair(session.played, list(session.effects())) == []
+    assert wrong_outcomes(session.played, list(session.effects())) == []
     readings = list(recorded(session))
     heard = {(reading.dev, reading.wall) for reading in readings if isinstance(reading, WallImpact)}
     assert heard == {("wall-left", "left"), ("wall-right", "right")}

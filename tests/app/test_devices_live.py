@@ -20,7 +20,7 @@ from tests.app.devices_rig import VirtualSession
 from tests.app.house import live_of
 from tests.app.pieces import last_session, recordings_named, replayed
 from tests.app.rig import until
-from tests.sim.fairness import unfair, unnamed
+from tests.sim.fairness import unnamed, wrong_outcomes
 
 Maker = Callable[..., VirtualSession]
 
@@ -65,14 +65,14 @@ def test_faults_at_the_cables_cause_no_false_outcome_and_replay_gives_the_same_b
         played = len(one.played)
         until(lambda: len(one.played) > played or one.virtual.over, "the next attempt")  # noqa: B023 called at once
         one.order(fault, device)
-        until(one.well, f"{fault} of {device} to clear")
+        until(one.is_healthy, f"{fault} of {device} to clear")
     until(lambda: one.virtual.over, "the end of the session")
     ended_us = one.clock.now_us()
     until(lambda: live_of(one.daemon).core.view.now_us > ended_us + LAST_WORD_US, "the last outcome")
     one.stop()
 
     rows = one.house.rows()
-    assert unfair(one.played, list(one.effects())) == []
+    assert wrong_outcomes(one.played, list(one.effects())) == []
     setup, published = last_session(rows)
     recordings = one.house.options.recordings
     readings = [reading for path in sorted(recordings.iterdir()) for reading in readings_in(path)]

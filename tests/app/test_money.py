@@ -201,13 +201,13 @@ def test_a_session_of_high_roller_adds_up(
     stages: dict[int, object] = {}
 
     def noted(number: int, mishap: Mishap) -> Mishap:
-        def happens(session: MoneySession) -> None:
+        def strike(session: MoneySession) -> None:
             mishap(session)
             state = session.status("state")
             assert isinstance(state, dict)
             stages[number] = state["high_roller"]["stage"]
 
-        return happens
+        return strike
 
     mishaps = {
         2: MoneySession.kill_table,

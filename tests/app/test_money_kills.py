@@ -120,7 +120,7 @@ class InterruptedTable:
         """Return whether a throw waits for its call or for a ruling."""
         return live_of(self.daemon).core.view.attempt_open
 
-    def happens(self, step: Step) -> None:
+    def play_step(self, step: Step) -> None:
         """Feed the whole step, and wait for its call."""
         play(self.daemon, from_now(step, self.now_us))
 
@@ -262,7 +262,7 @@ def test_a_session_of_high_roller_survives_a_power_cut_after_every_input_and_in_
     for step, counts in zip(steps, open_after, strict=True):
         for place in {counts[0], counts[-1]} if counts else ():
             table.killed_in(step, place)
-        table.happens(step)
+        table.play_step(step)
         table.killed()
         unlocked(table.daemon)
     published = table.house.outcomes()

@@ -27,7 +27,7 @@ def rig(tmp_path: Path) -> Rig:
     return one
 
 
-class Heard:
+class VerifierReports:
     """Collects the verifier's reports."""
 
     def __init__(self, journal: Path) -> None:
@@ -46,7 +46,7 @@ class Heard:
 
 
 def test_a_sound_journal_is_reported_sound_with_all_findings(rig: Rig) -> None:
-    heard = Heard(rig.place.journal)
+    heard = VerifierReports(rig.place.journal)
     heard.verifier.start()
     assert heard.over.wait(PATIENCE_S)
     (found,) = heard.found
@@ -68,7 +68,7 @@ def test_a_sound_journal_is_reported_sound_with_all_findings(rig: Rig) -> None:
 )
 def test_an_old_change_locks_the_table(rig: Rig, change: str, code: str) -> None:
     tamper(rig.place.journal, sql(change))
-    heard = Heard(rig.place.journal)
+    heard = VerifierReports(rig.place.journal)
     heard.verifier.start()
     until(lambda: heard.codes == [code], lambda: f"the change to be found: {heard.codes}")
     assert heard.faults.locking
@@ -98,7 +98,7 @@ def test_the_verifier_ends_when_its_controller_is_killed(tmp_path: Path) -> None
 
 
 def test_a_verifier_that_was_killed_is_started_again(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
-    heard = Heard(rig.place.journal)
+    heard = VerifierReports(rig.place.journal)
     popen = subprocess.Popen
     ends = [sys.executable, "-c", "import os; os.kill(os.getpid(), 9)"]
     words = iter([ends])
@@ -126,7 +126,7 @@ def test_the_verifier_ends_at_once_when_the_controller_stops(
         return popen(["sleep", "10000"], **given)  # type: ignore[call-overload,no-any-return]  # as passed in
 
     monkeypatch.setattr(subprocess, "Popen", sleeps)
-    heard = Heard(rig.place.journal)
+    heard = VerifierReports(rig.place.journal)
     heard.verifier.start()
     assert begun.wait(PATIENCE_S)
     heard.verifier.stop(PATIENCE_S)
@@ -139,7 +139,7 @@ def test_a_stopped_verifier_is_a_fault_and_what_it_finds_later_counts(
 ) -> None:
     """Play must not continue on an unverified journal while the verifier is stopped."""
     tamper(rig.place.journal, sql("UPDATE rows SET wall_us = 0 WHERE n = 3"))
-    heard = Heard(rig.place.journal)
+    heard = VerifierReports(rig.place.journal)
     popen, made = subprocess.Popen, list[int]()
 
     def stopped(command: list[str], **given: int) -> "subprocess.Popen[bytes]":

@@ -24,7 +24,7 @@ from controller.settlement_service.consuming import BATCH
 from controller.settlement_service.deliveries import AcknowledgedDelivery, read, verified_outcome
 from controller.settlement_service.store import Store
 from tests.benchmarks.figures import Figure, hand_over
-from tests.settlement_service.listener import listened
+from tests.settlement_service.listener import feed_and_kill
 from tests.settlement_service.postgres import BINARIES, Cluster
 from tests.settlement_service.rig import House, SealedTable, key_in
 from tests.settlement_service.wheel_play import Line, rounds
@@ -166,7 +166,7 @@ class Bench:
         engines = 0
         while left := [line for line in published if line.word not in done]:
             acks = chance.randrange(1, 2 * len(published) // (kills + 1)) if engines < kills else len(left)
-            done.update(listened(url, left, acks=acks))
+            done.update(feed_and_kill(url, left, acks=acks))
             engines += 1
         with self.house(url, new=False) as house:
             faults = [f"{name}: {fault}" for fault in house.proof().faults]

@@ -141,7 +141,7 @@ class Screens:
             self._t_us = last_us + after_us
             self.table.feed([tick(self._t_us)])
 
-    def happens(self, readings: Sequence[AnyReading], until_us: int) -> None:
+    def feed_until(self, readings: Sequence[AnyReading], until_us: int) -> None:
         """Feed readings at their times while the clock is paused, and advance it to `until_us`."""
         self.table.feed(lines_of([(one.t, one) for one in readings]))
         self._t_us = until_us

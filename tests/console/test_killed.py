@@ -34,12 +34,12 @@ def test_a_console_killed_during_a_throw_costs_no_outcome_and_shows_it_afterward
     screens.pause()
     out_us = screens.now_us + SECOND_US
     dice = throw(out_us, (2, 2))
-    screens.happens(dice[:60], dice[59].t)
+    screens.feed_until(dice[:60], dice[59].t)
     until(lambda: screens.table.status()["attempt_open"] is True, "the dice to be in flight")
     screens.kill_console()
     with pytest.raises(OSError, match="refused"):
         shown(screens)
-    screens.happens(dice[60:], dice[-1].t + 5 * SECOND_US)
+    screens.feed_until(dice[60:], dice[-1].t + 5 * SECOND_US)
     until(lambda: rolls(screens) == ["roll.called"], "the call")
     screens.resume()
     screens.start_console()

@@ -35,7 +35,7 @@ JEVOIS = JevoisSettings(
 )
 
 
-class Heard(Protocol):
+class ByteDevice(Protocol):
     def start(self, now_us: int) -> list[AnyReading]: ...
     def on_open(self, now_us: int) -> list[AnyReading]: ...
     def on_close(self, now_us: int, code: str, seen: str) -> list[AnyReading]: ...
@@ -87,7 +87,7 @@ def json_lines() -> Iterator[bytes]:
     ).encode()
 
 
-DEVICES: dict[str, tuple[Callable[[], Heard], Iterable[bytes]]] = {
+DEVICES: dict[str, tuple[Callable[[], ByteDevice], Iterable[bytes]]] = {
     "numbered shoe": (lambda: Shoe("dev", NUMBERED, bytes), shoe_lines(NUMBERED)),
     "plain shoe": (
         lambda: Shoe("dev", ShoeSettings(port="p"), bytes),
@@ -99,29 +99,29 @@ DEVICES: dict[str, tuple[Callable[[], Heard], Iterable[bytes]]] = {
 HEALTH = (DeviceUp, DeviceDown, DeviceFault)
 
 
-def opened(device: Heard) -> None:
+def opened(device: ByteDevice) -> None:
     device.on_open(0)
 
 
-def plugged_in_again(device: Heard) -> None:
+def plugged_in_again(device: ByteDevice) -> None:
     device.on_open(0)
     device.on_close(1, "unplugged", "gone")
     device.on_open(2)
 
 
-def lost_bytes(device: Heard) -> None:
+def lost_bytes(device: ByteDevice) -> None:
     device.on_open(0)
     device.receive(1, b"\r\n")
     device.on_overflow(2, 100)
 
 
-def readings_of(device: Heard, first: bytes, after: bytes) -> list[AnyReading]:
+def readings_of(device: ByteDevice, first: bytes, after: bytes) -> list[AnyReading]:
     return [r for r in device.receive(SECOND_US, first + after) if not isinstance(r, HEALTH)]
 
 
 @pytest.mark.parametrize("joining", [opened, plugged_in_again, lost_bytes])
 @pytest.mark.parametrize("name", DEVICES)
-def test_no_end_of_a_line_is_read_as_a_line(name: str, joining: Callable[[Heard], None]) -> None:
+def test_no_end_of_a_line_is_read_as_a_line(name: str, joining: Callable[[ByteDevice], None]) -> None:
     make, lines = DEVICES[name]
     for line in lines:
         for cut in range(len(line)):

@@ -23,11 +23,11 @@ from controller.model.readings import (
 from controller.settings.rulesets import load_ruleset
 from tests.rules.wheel.simulator import Scene, spin, wheel
 from tests.scenes import SECOND_US, says
-from tests.wheels import AMERICAN, START_US, frame, game, heard, reports, trusting
+from tests.wheels import AMERICAN, START_US, frame, game, heard, reports, trusting_rules
 
 WHEEL = wheel()
 SHORT = spin(Scene(wheel=WHEEL, revolutions=14.0, pocket=9, bounces=0, begins_us=60 * SECOND_US))
-SMART = Setup(table="w", ruleset=trusting(), wheel=AMERICAN)
+SMART = Setup(table="w", ruleset=trusting_rules(), wheel=AMERICAN)
 BEAMS = Setup(
     table="w",
     ruleset=load_ruleset("roulette"),

@@ -68,7 +68,7 @@ class Bettor:
         """Bet 100 cents on a side."""
         self.house.bets(self.table, "ann", id_, side, 100)
 
-    def hears(self, outcomes: list[Outcome]) -> None:
+    def deliver(self, outcomes: list[Outcome]) -> None:
         """Settle the table's outcomes, each delivered twice."""
         for outcome in outcomes:
             event = self.table.sealed(outcome)
@@ -99,17 +99,17 @@ def test_a_new_game_is_played_and_published() -> None:
 def test_a_wager_is_settled_by_the_tables_outcomes(bettor: Bettor) -> None:
     outcomes = two_rolls().outcomes
     bettor.bets("b1", "under")
-    bettor.hears(outcomes[:3])
+    bettor.deliver(outcomes[:3])
     assert bettor.balance == CHIPS + 100
     bettor.bets("b2", "over")
-    bettor.hears(outcomes[3:])
+    bettor.deliver(outcomes[3:])
     assert bettor.balance == CHIPS, "after a No Roll the bet must stay up"
     assert bettor.house.balance("at_risk:table-7") == 100
 
 
 def test_no_bet_is_accepted_once_the_dice_are_out(bettor: Bettor) -> None:
     outcomes = two_rolls().outcomes
-    bettor.hears(outcomes[:1])
+    bettor.deliver(outcomes[:1])
     with pytest.raises(RequestRefused, match="the dice are out"):
         bettor.bets("b1", "under")
 
@@ -119,9 +119,9 @@ def test_a_ruling_after_the_call_settles_the_bets_again(bettor: Bettor) -> None:
     outcomes = Played(RULES).feed(throw(SECOND_US, (3, 3)), ruled).finish().outcomes
     bettor.bets("b1", "under")
     bettor.bets("b2", "seven")
-    bettor.hears(outcomes[:-1])
+    bettor.deliver(outcomes[:-1])
     assert (outcomes[-1].type, bettor.balance) == ("roll.corrected", CHIPS)
-    bettor.hears(outcomes[-1:])
+    bettor.deliver(outcomes[-1:])
     assert bettor.balance == CHIPS - 100 + 400
 
 

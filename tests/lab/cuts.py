@@ -113,7 +113,7 @@ class CutTable:
         self.folder.mkdir(parents=True, exist_ok=True)
         self._disks = [empty_disk(self.folder / name, DISK_MIB) for name in ("data.img", "head.img")]
 
-    def lives(self, moments: Sequence[str]) -> Iterator[Cut]:
+    def run_with_cuts(self, moments: Sequence[str]) -> Iterator[Cut]:
         """Run the table and cut its power at each of these moments; an empty name is a random time."""
         for moment in moments:
             yield self._live_and_be_cut(moment)

@@ -38,7 +38,7 @@ def _cut(
     for n, (game, moments) in enumerate(tables):
         chance = random.Random(ran_before * 1000 + n)
         table = CutTable(game, release, folder / f"table-{n}", machine, chance)
-        for cut in table.lives(moments):
+        for cut in table.run_with_cuts(moments):
             ledger.add(cut)
             cuts.append(cut)
     report.note("power cuts of this run", in_words(cuts))

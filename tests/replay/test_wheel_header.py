@@ -7,7 +7,7 @@ from controller.replay.log import Header
 from controller.replay.run import build_setup
 from controller.replay.source import LogError
 from controller.settings.rulesets import load_ruleset
-from tests.wheels import AMERICAN, trusting
+from tests.wheels import AMERICAN, trusting_rules
 
 ROULETTE = load_ruleset("roulette")
 POCKETS = AMERICAN.pockets_clockwise
@@ -36,5 +36,5 @@ def test_an_impossible_wheel_is_refused_with_its_place(
 
 def test_a_wheel_whose_own_number_is_trusted_needs_no_beams() -> None:
     header = Header(version=1, table="w", wheel=msgspec.structs.replace(AMERICAN, beams_deg=(0.0,)))
-    assert build_setup(header, trusting(), "a.jsonl").wheel == header.wheel
+    assert build_setup(header, trusting_rules(), "a.jsonl").wheel == header.wheel
     assert build_setup(Header(version=1, table="w", wheel=AMERICAN), ROULETTE, "a.jsonl").wheel == AMERICAN

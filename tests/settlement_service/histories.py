@@ -13,7 +13,7 @@ from itertools import count
 from typing import NamedTuple
 
 from controller.journal.keys import Key
-from controller.publish.betting import Announcer, Betting, OpenStatement, Takes, statement_bytes
+from controller.publish.betting import Announcer, BetKind, Betting, OpenStatement, statement_bytes
 from controller.settlement_service.account_requests import AccountRequests
 from controller.settlement_service.engine import Engine
 from controller.settlement_service.enrolled_table import steps_after
@@ -178,7 +178,7 @@ class World(Timeline):
         while self._sensed and self._sensed[0][0] < watermark:
             self.table.moment_us, judged = self._sensed.pop(0)
             judged()
-        takes: Takes | None = None if self._takes_round is None else "wagers"
+        takes: BetKind | None = None if self._takes_round is None else "wagers"
         announcer.note(Betting(takes, self._takes_round or 0, self.table.seq - 1, watermark), now)
         slow = self.chance.random() < self.trouble.stalls
         self.later(self.chance.randrange(1_000, 400_000 if slow else 50_000), lambda: self._turn(announcer))
@@ -222,7 +222,7 @@ class World(Timeline):
 
     def _judges_closed(self) -> None:
         self._takes_round = None
-        self._tell(self.table.closes())
+        self._tell(self.table.close_bets())
 
     def _judges_result(self, number: str) -> None:
         for event in self.table.shows(number):

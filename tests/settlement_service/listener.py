@@ -22,7 +22,7 @@ from tests.settlement_service.wheel_play import Line
 BATCH = 8
 
 
-def listened(url: str, lines: Sequence[Line], acks: int) -> list[str]:
+def feed_and_kill(url: str, lines: Sequence[Line], acks: int) -> list[str]:
     """Feed these lines to a listener, and kill it once it has confirmed `acks` of them."""
     with tempfile.TemporaryFile("w+") as source:
         source.writelines(f"{line.line}\n" for line in lines)

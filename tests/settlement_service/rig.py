@@ -61,7 +61,7 @@ class SealedTable:
         self._n = 0
         self._link = genesis(name, key.public.raw, WallTime(START_US, synced=True))
 
-    def tell(self, type_: str, data: Data) -> bytes:
+    def publish_outcome(self, type_: str, data: Data) -> bytes:
         """Publish an outcome of the current session."""
         outcome = Outcome(
             type=type_,
@@ -85,11 +85,11 @@ class SealedTable:
     def takes_dice(self, shooter: str) -> bytes:
         """Publish that a shooter takes the dice."""
         self.shooter = shooter
-        return self.tell("shooter.changed", ShooterChanged(shooter=shooter, cause="new_shooter"))
+        return self.publish_outcome("shooter.changed", ShooterChanged(shooter=shooter, cause="new_shooter"))
 
     def dice_out(self) -> bytes:
         """Publish that bets close because the dice leave the hand."""
-        return self.tell("bets.closed", Bets(round=self.round, cause="dice_released"))
+        return self.publish_outcome("bets.closed", Bets(round=self.round, cause="dice_released"))
 
     def rolls(self, *dice: int) -> list[bytes]:
         """Publish a roll that counts, from release to the next round of bets."""
@@ -97,7 +97,7 @@ class SealedTable:
         self._before = self.point, self.shooter
         pair = (dice[0], dice[1])
         phase, point, call = self._count(pair)
-        called = self.tell(
+        called = self.publish_outcome(
             "roll.called",
             RollCalled(
                 roll=self.attempt,
@@ -124,7 +124,7 @@ class SealedTable:
         self._before = self.point, self.shooter
         reason = Reason(code=code, rule="C34-INV-1", seen="seen")
         void = RollNoRoll(roll=self.attempt, reasons=(reason,), by="sensors", who=None, notices=())
-        published = self.tell("roll.no_roll", void)
+        published = self.publish_outcome("roll.no_roll", void)
         self._last = f"{self.name}/1/{self.seq - 1}"
         return [out, published, *self._next_round()]
 
@@ -141,11 +141,11 @@ class SealedTable:
             pair = (dice[0], dice[1])
             phase, point, call = self._count(pair)
             data = self._corrected("set_dice", pair, phase, point, call, shooter)
-        published = self.tell("roll.corrected", data)
+        published = self.publish_outcome("roll.corrected", data)
         self._last = f"{self.name}/1/{self.seq - 1}"
         return [
             published,
-            self.tell("shooter.changed", ShooterChanged(shooter=self.shooter, cause="corrected")),
+            self.publish_outcome("shooter.changed", ShooterChanged(shooter=self.shooter, cause="corrected")),
         ]
 
     def _corrected(
@@ -192,15 +192,15 @@ class SealedTable:
 
     def spins(self, number: str) -> list[bytes]:
         """Publish a spin that counts."""
-        return [self.closes(), *self.shows(number)]
+        return [self.close_bets(), *self.shows(number)]
 
-    def closes(self) -> bytes:
+    def close_bets(self) -> bytes:
         """Publish No More Bets."""
-        return self.tell("bets.closed", Bets(round=self.round, cause="ball_speed"))
+        return self.publish_outcome("bets.closed", Bets(round=self.round, cause="ball_speed"))
 
     def shows(self, number: str) -> list[bytes]:
         """Publish the call of the spin and the opening of the next bets."""
-        published = self.tell(
+        published = self.publish_outcome(
             "spin.called",
             SpinCalled(
                 spin=self.attempt,
@@ -218,10 +218,10 @@ class SealedTable:
 
     def no_spin(self, code: str = "too_few_revolutions") -> list[bytes]:
         """Publish a No Spin."""
-        closed = self.tell("bets.closed", Bets(round=self.round, cause="ball_speed"))
+        closed = self.publish_outcome("bets.closed", Bets(round=self.round, cause="ball_speed"))
         reason = Reason(code=code, rule="R-IRR-2", seen="seen")
         void = SpinNoSpin(spin=self.attempt, reasons=(reason,), by="sensors", who=None, notices=())
-        published = self.tell("spin.no_spin", void)
+        published = self.publish_outcome("spin.no_spin", void)
         self._last = f"{self.name}/1/{self.seq - 1}"
         return [closed, published, *self._next_round()]
 
@@ -236,19 +236,19 @@ class SealedTable:
             number=number,
             colour="red" if number else None,
         )
-        published = self.tell("spin.corrected", data)
+        published = self.publish_outcome("spin.corrected", data)
         self._last = f"{self.name}/1/{self.seq - 1}"
         return [published]
 
-    def opens(self) -> bytes:
+    def open_table(self) -> bytes:
         """Publish that the table opens again."""
         self.point, self.shooter = None, None
-        return self.tell("table.opened", TableEvent(cause="open_table"))
+        return self.publish_outcome("table.opened", TableEvent(cause="open_table"))
 
     def _next_round(self) -> list[bytes]:
         self.attempt += 1
         self.round += 1
-        return [self.tell("bets.opened", Bets(round=self.round, cause="result"))]
+        return [self.publish_outcome("bets.opened", Bets(round=self.round, cause="result"))]
 
 
 class House:
@@ -276,14 +276,14 @@ class House:
     def enrol(self, table: SealedTable, rules: str) -> None:
         self.engine.enrol(table.name, rules, table.key.public.raw, first_seq=table.seq)
 
-    def hears(self, *deliveries: bytes | Iterable[bytes]) -> list[Answer]:
+    def deliver(self, *deliveries: bytes | Iterable[bytes]) -> list[Answer]:
         """Deliver outcomes in one transaction; return the engine's answers."""
         flat = [one for each in deliveries for one in ([each] if isinstance(each, bytes) else each)]
         return self.engine.deliver(flat)
 
     def takes(self, *deliveries: bytes | Iterable[bytes]) -> None:
         """Deliver outcomes, and check that all are acknowledged."""
-        answers = self.hears(*deliveries)
+        answers = self.deliver(*deliveries)
         assert all(isinstance(answer, AcknowledgedDelivery) for answer in answers), answers
 
     def player(self, name: str, cents: int) -> None:

@@ -175,7 +175,7 @@ def test_text_from_a_topic_or_message_is_logged_in_printable_form(
     link = MqttLink(settings, "settlement", None)
     topic = f"{settings.prefix}/\x1b[2J\nover: {'x' * 5_000}/status"
     broker._handle_event(link, Received(topic, b"{}", retained=False))
-    event = roulette.opens().replace(b'"id":"wheel-1/1/1"', b'"id":"' + rb"\u001b\n\u202e" + b'"')
+    event = roulette.open_table().replace(b'"id":"wheel-1/1/1"', b'"id":"' + rb"\u001b\n\u202e" + b'"')
     broker._handle_event(link, Received(f"{settings.prefix}/wheel-1/outcome", event, retained=False))
     broker._settle()
     broker.close()
@@ -234,7 +234,7 @@ def test_an_event_on_another_tables_topic_is_ignored(
     house: House, roulette: SealedTable, mosquitto: Mosquitto, line: Line
 ) -> None:
     assert line.sink._link is not None
-    line.sink._link.publish(Outgoing("tables/other/outcome", roulette.opens()))
+    line.sink._link.publish(Outgoing("tables/other/outcome", roulette.open_table()))
     line.until(lambda: bool(line.said))
     assert "not an event from this topic's table" in line.said[0]
     assert line.acknowledged == set()
@@ -243,7 +243,7 @@ def test_an_event_on_another_tables_topic_is_ignored(
 def test_within_the_process_an_answer_follows_the_commit(house: House, roulette: SealedTable) -> None:
     answers: list[Answer] = []
     consumer = EmbeddedConsumer(house.engine, "embedded")
-    event = roulette.opens()
+    event = roulette.open_table()
     consumer.take(event, answers.append)
     consumer.take(event, answers.append)
     read = read_event(event)
@@ -255,7 +255,7 @@ def test_within_the_process_a_refusal_is_raised(house: House, key: Key, tmp_path
     house.enrol(SealedTable("wheel-1", key), "roulette")
     answers: list[Answer] = []
     with pytest.raises(RefusedOutcome, match="not signed") as refused:
-        EmbeddedConsumer(house.engine, "embedded").take(clone.opens(), answers.append)
+        EmbeddedConsumer(house.engine, "embedded").take(clone.open_table(), answers.append)
     assert refused.value.code == "settlement_refused"
     assert answers == []
 
@@ -277,7 +277,7 @@ def test_a_table_that_closes_gets_a_progress_report_once_its_closing_is_settled(
 ) -> None:
     line.until(lambda: any(isinstance(report, ProgressReport) for report in line.reports))
     line.reports.clear()
-    closed = roulette.tell("table.closed", TableEvent(cause="close_table"))
+    closed = roulette.publish_outcome("table.closed", TableEvent(cause="close_table"))
     line.sends(closed)
     event = read_event(closed)
     newest = (event.seq, event.chain)

@@ -83,6 +83,6 @@ def test_an_attempt_before_the_last_cannot_be_corrected(house: House, roulette: 
     first = "wheel-1/1/2"
     house.takes(roulette.spins("18"))
     roulette._last = first
-    (answer,) = house.hears(roulette.spin_corrected("20"))
+    (answer,) = house.deliver(roulette.spin_corrected("20"))
     assert isinstance(answer, RejectedDelivery)
     assert answer.code == "state_differs"

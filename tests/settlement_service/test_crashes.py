@@ -11,7 +11,7 @@ from sqlalchemy import text
 from controller.journal.keys import Key
 from controller.settlement_service.faults import DatabaseUnavailable, SettlementFault
 from controller.settlement_service.store import Store
-from tests.settlement_service.listener import listened
+from tests.settlement_service.listener import feed_and_kill
 from tests.settlement_service.postgres import Cluster, needs_postgres
 from tests.settlement_service.rig import House, SealedTable
 from tests.settlement_service.wheel_play import Line, roulette
@@ -46,7 +46,7 @@ def undisturbed(lines: Sequence[Line], key: Key, tmp_path: Path) -> int:
     """Return the balance after these lines without a kill."""
     url = f"sqlite:///{tmp_path}/undisturbed.db"
     prepared(url, key)
-    listened(url, lines, acks=len(lines))
+    feed_and_kill(url, lines, acks=len(lines))
     house = House(url)
     balance = house.balance("player:ann")
     house.store.close()
@@ -64,7 +64,7 @@ def test_an_engine_killed_again_and_again_applies_each_outcome_once(
     while left := [line for line in lines if line.word not in done]:
         # Unconfirmed lines are sent again, and sometimes confirmed lines as well.
         again = [line for line in lines if line.word in done][-chance.randrange(4) :]
-        words = listened(url, [*again, *left], acks=chance.randrange(7, 14))
+        words = feed_and_kill(url, [*again, *left], acks=chance.randrange(7, 14))
         assert not any(word.startswith("refused") for word in words), words
         done.update(words)
         kills += 1
@@ -107,7 +107,7 @@ def crash_during(house: House, cluster: Cluster, events: list[bytes]) -> None:
 
     house.engine._intake.take = crash_then_take  # type: ignore[method-assign,assignment]
     try:
-        house.hears(events)
+        house.deliver(events)
     finally:
         house.engine._intake.take = take  # type: ignore[method-assign]
 
@@ -122,7 +122,7 @@ def test_a_database_restarted_again_and_again_keeps_each_effect_once(
     done: set[str] = set()
     restarts = 0
     while left := [line for line in lines if line.word not in done]:
-        done.update(listened(url, left, acks=8))
+        done.update(feed_and_kill(url, left, acks=8))
         cluster.crash()
         cluster.start()
         restarts += 1
@@ -152,9 +152,9 @@ def test_an_engine_whose_lock_is_held_elsewhere_waits(cluster: Cluster, key: Key
     house.enrol(table, "roulette")
     house.store.close()
     other.open()
-    event = table.opens()
+    event = table.open_table()
     with pytest.raises(DatabaseUnavailable, match="lock timeout"):
-        house.hears(event)
+        house.deliver(event)
     other.close()
     house.takes(event)
     house.store.close()

@@ -76,7 +76,7 @@ class Wheel:
         asked: dict[str, object] = {"do": "remove", "id": f"b{self.bets}"}
         return self._refusal(lambda: self.desk.change(self.house.new_identity(), self.table.name, asked))
 
-    def hears(self, events: list[bytes]) -> None:
+    def deliver(self, events: list[bytes]) -> None:
         self.engine.deliver(events)
 
     @property
@@ -160,22 +160,22 @@ def test_a_statement_with_outcomes_not_yet_settled_covers_nothing(wheel: Wheel) 
 
 
 def test_once_those_outcomes_are_settled_the_bet_is_for_the_next_spin(wheel: Wheel) -> None:
-    wheel.hears(wheel.table.spins("17"))
+    wheel.deliver(wheel.table.spins("17"))
     assert wheel.bet("17") == ""
-    wheel.hears(wheel.table.spins("3"))
+    wheel.deliver(wheel.table.spins("3"))
     assert wheel.balance == 900
 
 
 def test_a_statement_from_before_the_last_close_covers_nothing(wheel: Wheel) -> None:
     """The bet arrived in time, but the book is in the next round. The refusal costs the player nothing."""
     old = wheel.table.seq - 1
-    wheel.hears(wheel.table.spins("17"))
+    wheel.deliver(wheel.table.spins("17"))
     wheel.said = lambda nonce: [wheel.word(nonce, sequence=old, round=1)]
     assert wheel.bet() == "TABLE-WORD"
 
 
 def test_while_bets_are_closed_the_table_is_not_queried(wheel: Wheel) -> None:
-    wheel.hears(wheel.table.spins("17")[:1])
+    wheel.deliver(wheel.table.spins("17")[:1])
     assert wheel.bet() == "R-IRR-4"
     assert wheel.asked == []
 
@@ -183,7 +183,7 @@ def test_while_bets_are_closed_the_table_is_not_queried(wheel: Wheel) -> None:
 def test_bets_that_close_while_the_bet_waits_are_closed(wheel: Wheel) -> None:
     def closes(nonce: str) -> list[bytes]:
         word = wheel.word(nonce)
-        wheel.hears(wheel.table.spins("17")[:1])
+        wheel.deliver(wheel.table.spins("17")[:1])
         return [word]
 
     wheel.said = closes
@@ -249,7 +249,7 @@ def test_a_flood_of_waiting_bets_is_refused_at_once() -> None:
 
 def test_an_accepted_bet_is_stored_with_its_time_at_the_table(wheel: Wheel) -> None:
     assert wheel.bet() == ""
-    wheel.hears(wheel.table.spins("17"))
+    wheel.deliver(wheel.table.spins("17"))
     newest = Views(wheel.engine).rounds("wheel-1", 1)[0]
     assert (newest.round, newest.wager_to_close_ms, newest.close_to_result_ms) == (1, 999.1, 1_000.0)
 
@@ -258,7 +258,7 @@ def test_times_of_two_sessions_are_not_compared(wheel: Wheel) -> None:
     """Each start of the table begins a new clock."""
     wheel.said = lambda nonce: [wheel.word(nonce, session="0")]
     assert wheel.bet() == ""
-    wheel.hears(wheel.table.spins("17"))
+    wheel.deliver(wheel.table.spins("17"))
     assert Views(wheel.engine).rounds("wheel-1", 1)[0].wager_to_close_ms is None
 
 

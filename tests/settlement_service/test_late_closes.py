@@ -28,7 +28,7 @@ def heard_at(wheel: Wheel, t: int, session: str = "1") -> None:
 
 def closes_late(wheel: Wheel) -> None:
     wheel.table.moment_us = CLOSED_US
-    wheel.hears([wheel.table.closes()])
+    wheel.deliver([wheel.table.close_bets()])
     wheel.table.moment_us = None
 
 
@@ -39,7 +39,7 @@ def test_a_bet_received_after_a_close_that_is_reported_late_is_returned(wheel: W
     assert wheel.bet("17") == ""
     closes_late(wheel)
     assert wheel.balance == 1_000 - 100
-    wheel.hears(wheel.table.shows("17"))
+    wheel.deliver(wheel.table.shows("17"))
     assert wheel.balance == 1_000 - 100
     assert wheel.house.proof().faults == ()
 
@@ -53,11 +53,11 @@ def test_a_close_reported_again_with_an_earlier_time_undoes_what_came_in_between
     heard_at(wheel, AFTER_US)
     assert wheel.bet("17") == ""
     wheel.table.moment_us = AFTER_US + SECOND_US
-    wheel.hears([wheel.table.closes()])
+    wheel.deliver([wheel.table.close_bets()])
     assert wheel.balance == 1_000 - 200
     closes_late(wheel)
     assert wheel.balance == 1_000 - 100
-    wheel.hears(wheel.table.shows("17"))
+    wheel.deliver(wheel.table.shows("17"))
     assert wheel.balance == 1_000 - 100
     assert wheel.house.proof().faults == ()
 
@@ -70,7 +70,7 @@ def test_a_bet_removed_after_such_a_close_stays_up_and_loses(wheel: Wheel) -> No
     assert wheel.balance == 1_000
     closes_late(wheel)
     assert wheel.balance == 1_000 - 100
-    wheel.hears(wheel.table.shows("17"))
+    wheel.deliver(wheel.table.shows("17"))
     assert wheel.balance == 1_000 - 100
     assert wheel.house.proof().faults == ()
 
@@ -83,7 +83,7 @@ def test_a_stake_removed_late_and_paid_out_at_the_cage_becomes_a_debt_that_can_b
     assert wheel.undo_trial() == ""
     wheel.desk.pay(wheel.house.new_identity(), "ann", -1_000)
     closes_late(wheel)
-    wheel.hears(wheel.table.shows("17"))
+    wheel.deliver(wheel.table.shows("17"))
     assert wheel.balance == -100
     heard_at(wheel, CLOSED_US + 10 * SECOND_US)
     assert wheel.bet("20") == "FUNDS"
@@ -101,7 +101,7 @@ def test_a_winning_bet_removed_after_such_a_close_still_wins(wheel: Wheel) -> No
     heard_at(wheel, AFTER_US)
     assert wheel.undo_trial() == ""
     closes_late(wheel)
-    wheel.hears(wheel.table.shows("17"))
+    wheel.deliver(wheel.table.shows("17"))
     assert wheel.balance == 1_000 - 100 + 3_600
 
 
@@ -129,7 +129,7 @@ def test_a_restarted_engine_still_undoes_late_requests(wheel: Wheel) -> None:
     assert wheel.bet("17") == ""
     wheel.house.reopen()
     wheel.table.moment_us = CLOSED_US
-    wheel.house.takes(wheel.table.closes())
+    wheel.house.takes(wheel.table.close_bets())
     wheel.table.moment_us = None
     assert wheel.house.balance("player:ann") == 1_000
     wheel.house.reopen()

@@ -129,7 +129,7 @@ def test_a_tables_own_messages_do_not_pass_for_an_engines_answer(tmp_path: Path,
     """The table's key signs for another purpose."""
     key = key_in(tmp_path)
     table, alarms, heard = sink(Pin(key.public.raw))
-    event = SealedTable("wheel-1", key).closes()
+    event = SealedTable("wheel-1", key).close_bets()
     table._handle_answer(event)
     assert heard == []
     assert set(alarms.ever) == {"answer_unreadable"}

@@ -16,7 +16,7 @@ from tests.settlement_service.rig import House, SealedTable
 def started(table: SealedTable, game: int = 1) -> bytes:
     """Buy 4, 5 and 3 cards for three players, at a dollar each; seat 1 has the button."""
     cards: dict[str, tuple[int, ...]] = {"1": (7, 7, 8, 6), "2": (7, 8, 9, 10, 11), "3": (2, 3, 12)}
-    return table.tell(
+    return table.publish_outcome(
         "game.started",
         GameStarted(
             game=game,
@@ -32,7 +32,7 @@ def started(table: SealedTable, game: int = 1) -> bytes:
 
 def threw(table: SealedTable, player: str, dice: tuple[int, int], call: HighRollerCall) -> bytes:
     """Publish a legal roll of High Roller."""
-    published = table.tell(
+    published = table.publish_outcome(
         "roll.called",
         RollCalled(
             roll=table.attempt,
@@ -90,7 +90,7 @@ def test_a_corrected_throw_gives_the_pot_to_another_player(house: House, key: Ke
         game=1,
         player="1",
     )
-    house.takes(table.tell("roll.corrected", ruled))
+    house.takes(table.publish_outcome("roll.corrected", ruled))
     assert house.balance("player:rollers seat 3") == 0
     assert house.balance("player:rollers seat 2") == 980
     house.reopen()
@@ -104,7 +104,7 @@ DEALER = ("Kc", "8d", "3s")
 
 def dealt(table: SealedTable) -> list[bytes]:
     """Deal a straight at position 3 against a dealer who plays with a King."""
-    closed = table.tell("bets.closed", Bets(round=1, cause="first_card"))
+    closed = table.publish_outcome("bets.closed", Bets(round=1, cause="first_card"))
     called = DealCalled(
         deal=1,
         hands=HANDS,
@@ -118,7 +118,7 @@ def dealt(table: SealedTable) -> list[bytes]:
         by=None,
         who=None,
     )
-    return [closed, table.tell("deal.called", called)]
+    return [closed, table.publish_outcome("deal.called", called)]
 
 
 def test_a_three_card_position_is_paid_with_its_bonus(house: House, key: Key) -> None:
@@ -164,6 +164,6 @@ def test_a_deal_corrected_to_void_returns_all_stakes(house: House, key: Key) -> 
     house.bets(table, "ann", "p1", "play", 200, seat="3")
     house.takes(events[1])
     void = DealCorrected(deal=1, corrects="cards/1/2", ruling="misdeal", by="dealer", who="dot")
-    house.takes(table.tell("deal.corrected", void))
+    house.takes(table.publish_outcome("deal.corrected", void))
     assert house.balance("player:ann") == 1_000
     assert house.proof().faults == ()

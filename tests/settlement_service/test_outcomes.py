@@ -19,7 +19,7 @@ from tests.settlement_service.rig import House, SealedTable, key_in
 def test_an_acknowledgement_names_id_and_chain_hash(house: House, roulette: SealedTable) -> None:
     closed = roulette.spins("17")[0]
     chain = read_event(closed).chain
-    assert house.hears(closed) == [AcknowledgedDelivery("wheel-1", "wheel-1/1/1", chain)]
+    assert house.deliver(closed) == [AcknowledgedDelivery("wheel-1", "wheel-1/1/1", chain)]
 
 
 def test_a_repeated_outcome_has_no_second_effect(house: House, roulette: SealedTable) -> None:
@@ -38,10 +38,10 @@ def test_outcomes_ahead_of_a_gap_wait_for_the_missing_ones(house: House, roulett
     house.player("ann", 1_000)
     house.bets(roulette, "ann", "b1", "red", 100)
     closed, called, opened = roulette.spins("1")
-    assert house.hears(called) == [HeldDelivery("wheel-1", 2, asks_from=1)]
-    assert house.hears(opened) == [HeldDelivery("wheel-1", 3, asks_from=1)]
+    assert house.deliver(called) == [HeldDelivery("wheel-1", 2, asks_from=1)]
+    assert house.deliver(opened) == [HeldDelivery("wheel-1", 3, asks_from=1)]
     assert house.balance("at_risk:wheel-1") == 100
-    answers = house.hears(closed)
+    answers = house.deliver(closed)
     assert [answer.id for answer in answers if isinstance(answer, AcknowledgedDelivery)] == [
         "wheel-1/1/1",
         "wheel-1/1/2",
@@ -55,7 +55,7 @@ def test_the_number_of_waiting_outcomes_is_limited(tmp_path: Path, key: Key) -> 
     table = SealedTable("wheel-1", key)
     house.enrol(table, "roulette")
     first, *rest = [*table.spins("1"), *table.spins("2")]
-    answers = house.hears(rest)
+    answers = house.deliver(rest)
     assert [type(answer) for answer in answers] == [
         HeldDelivery,
         HeldDelivery,
@@ -72,16 +72,18 @@ def test_the_number_of_waiting_outcomes_is_limited(tmp_path: Path, key: Key) -> 
 def test_waiting_outcomes_take_little_memory_whatever_a_table_signs(house: House, key: Key) -> None:
     table = SealedTable("wheel-1", key)
     house.enrol(table, "roulette")
-    first = table.opens()
-    vast = [table.tell("device.fault", TableEvent(cause="x", says="y" * 900_000)) for _ in range(6)]
-    answers = house.hears(vast)
+    first = table.open_table()
+    vast = [
+        table.publish_outcome("device.fault", TableEvent(cause="x", says="y" * 900_000)) for _ in range(6)
+    ]
+    answers = house.deliver(vast)
     assert [type(answer) for answer in answers] == [HeldDelivery] * 4 + [RejectedDelivery] * 2
     house.takes(first)
     house.takes(vast)
 
 
 def test_a_table_that_is_not_enrolled_is_refused(house: House, key: Key) -> None:
-    (answer,) = house.hears(SealedTable("stranger", key).opens())
+    (answer,) = house.deliver(SealedTable("stranger", key).open_table())
     assert isinstance(answer, RejectedDelivery)
     assert answer.code == "table_unknown"
 
@@ -90,17 +92,17 @@ def test_a_table_with_another_key_is_refused_and_reported(
     house: House, roulette: SealedTable, tmp_path: Path
 ) -> None:
     clone = SealedTable(roulette.name, key_in(tmp_path))
-    (answer,) = house.hears(clone.opens())
+    (answer,) = house.deliver(clone.open_table())
     assert isinstance(answer, RejectedDelivery)
     assert answer.code == "seal_wrong"
     assert alarms(house) == [("wheel-1", "seal_wrong")]
-    house.takes(roulette.opens())
+    house.takes(roulette.open_table())
 
 
 def test_an_alarm_shows_foreign_text_in_printable_form(house: House, roulette: SealedTable) -> None:
     """A database may refuse a NUL, and a terminal obeys an escape."""
-    forged = roulette.opens().replace(b'"id":"wheel-1/1/1"', b'"id":"' + rb"\u0000\u001b\n\u202e" + b'"')
-    house.hears(forged)
+    forged = roulette.open_table().replace(b'"id":"wheel-1/1/1"', b'"id":"' + rb"\u0000\u001b\n\u202e" + b'"')
+    house.deliver(forged)
     with house.store.transaction() as connection:
         (says,) = connection.execute(select(schema.alarms.c.says)).scalars()
     assert r"outcome \x00\x1b\n\u202e is not signed" in says
@@ -112,7 +114,7 @@ def test_a_genuine_signature_with_another_body_is_refused(house: House, roulette
     forged = called.replace(b'"17"', b'"18"')
     assert forged != called
     house.takes(published[0])
-    (answer,) = house.hears(forged)
+    (answer,) = house.deliver(forged)
     assert isinstance(answer, RejectedDelivery)
     assert answer.code == "seal_wrong"
     house.takes(called)
@@ -123,14 +125,14 @@ def test_a_second_table_with_the_same_key_stops_the_table(house: House, key: Key
     one, other = SealedTable("wheel-1", key), SealedTable("wheel-1", key)
     house.enrol(one, "roulette")
     house.takes(one.spins("17"))
-    answers = house.hears(other.opens())
+    answers = house.deliver(other.open_table())
     assert isinstance(answers[0], RejectedDelivery)
     assert answers[0].code == "outcome_conflict"
-    (answer,) = house.hears(one.opens())
+    (answer,) = house.deliver(one.open_table())
     assert isinstance(answer, RejectedDelivery)
     assert answer.code == "table_halted"
     house.reopen()
-    (answer,) = house.hears(one.tell("table.opened", _opened()))
+    (answer,) = house.deliver(one.publish_outcome("table.opened", _opened()))
     assert isinstance(answer, RejectedDelivery)
     house.engine.release("wheel-1", "ann", refund=False)
     assert alarms(house) == []
@@ -152,7 +154,7 @@ def test_an_outcome_that_does_not_fit_the_book_stops_the_table(house: House, cra
     house.bets(craps, "ann", "b1", "pass", 500)
     craps.point = 6
     published = craps.rolls(2, 4)
-    answers = house.hears(published)
+    answers = house.deliver(published)
     assert [type(answer) for answer in answers] == [AcknowledgedDelivery, RejectedDelivery, RejectedDelivery]
     assert isinstance(answers[1], RejectedDelivery)
     assert answers[1].code == "state_differs"
@@ -176,7 +178,7 @@ def _opened() -> TableEvent:
 
 
 def test_a_message_that_is_not_an_event_is_refused(house: House) -> None:
-    (answer,) = house.hears(b"{}")
+    (answer,) = house.deliver(b"{}")
     assert isinstance(answer, RejectedDelivery)
     assert answer.code == "unreadable"
 
@@ -190,7 +192,7 @@ def test_lost_outcomes_are_skipped_only_by_a_persons_decision(house: House, roul
     roulette.seq = 37
     house.bets(roulette, "ann", "b2", "red", 100)
     published = roulette.spins("3")
-    assert house.hears(published[0]) == [HeldDelivery("wheel-1", 37, asks_from=settled + 1)]
+    assert house.deliver(published[0]) == [HeldDelivery("wheel-1", 37, asks_from=settled + 1)]
     pinned = roulette.key.public.raw
     with pytest.raises(RequestRefused, match=f"the next is {settled + 1}"):
         house.engine.enrol("wheel-1", "roulette", pinned, first_seq=settled, anew=True)
@@ -251,5 +253,5 @@ def test_gap_34_16_a_roll_of_a_run_out_is_corrected_as_one(house: House, craps: 
 def test_a_roll_without_point_or_run_out_stops_the_table(house: House, craps: SealedTable) -> None:
     """The engine does not guess why no point was set."""
     craps.run_out = UNSET
-    answers = house.hears(craps.takes_dice("1"), craps.rolls(3, 3))
+    answers = house.deliver(craps.takes_dice("1"), craps.rolls(3, 3))
     assert next(answer.code for answer in answers if isinstance(answer, RejectedDelivery)) == "state_differs"

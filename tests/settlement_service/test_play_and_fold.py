@@ -119,7 +119,7 @@ class CardTable:
 @pytest.fixture
 def cards_out(house: House, table: SealedTable) -> CardTable:
     """Close bets with the first card; all later queries are for Play."""
-    house.takes(table.tell("bets.closed", Bets(round=1, cause="first_card")))
+    house.takes(table.publish_outcome("bets.closed", Bets(round=1, cause="first_card")))
     return CardTable(house, table)
 
 
@@ -158,7 +158,7 @@ def test_T_DEAL_4_play_still_up_is_reported_again_in_the_next_round_of_bets(
     reports: list[PlayAt] = []
     assert refused(house, table, "ann", "3") == ""
     house.engine.played = lambda _table, play, _at: reports.append(play)
-    house.takes(table.tell("bets.opened", Bets(round=2, cause="dealer")))
+    house.takes(table.publish_outcome("bets.opened", Bets(round=2, cause="dealer")))
     assert reports == [PlayAt(2, ("3",))]
 
 

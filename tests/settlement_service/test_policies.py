@@ -56,7 +56,7 @@ def test_a_throw_that_only_missed_the_wall_is_not_an_equipment_failure(refunding
 def test_a_table_that_opens_again_returns_the_bets_left_up(house: House, key: Key) -> None:
     table = SealedTable("craps-1", key)
     with_a_pass_on_six(house, table)
-    house.takes(table.opens())
+    house.takes(table.open_table())
     assert house.balance("player:ann") == 1_000
     house.takes(table.rolls(4, 4))
     assert house.proof().faults == ()

@@ -75,7 +75,7 @@ class Play:
         mixed = [*events, *self.chance.sample(self.published, min(2, len(self.published)))]
         self.chance.shuffle(mixed)
         cut = self.chance.randrange(len(mixed) + 1)
-        answers = [*self.house.hears(mixed[:cut]), *self.house.hears(mixed[cut:])]
+        answers = [*self.house.deliver(mixed[:cut]), *self.house.deliver(mixed[cut:])]
         acked = {answer.id for answer in answers if isinstance(answer, AcknowledgedDelivery)}
         assert acked >= {read_event(event).id for event in events}, answers
         self.published += events
@@ -123,7 +123,7 @@ class Play:
         self.house.reopen()
 
     def _table_opens(self) -> None:
-        self._tell([self.table.opens()])
+        self._tell([self.table.open_table()])
         self.correctable = False
 
     def _wheel_bet(self, player: str, amount: int, number: int) -> None:

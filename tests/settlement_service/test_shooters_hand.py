@@ -20,7 +20,7 @@ def craps(house: House, key: Key) -> SealedTable:
 def passed(table: SealedTable) -> bytes:
     """Publish that the dice are passed, without a named shooter."""
     table.shooter = None
-    return table.tell("shooter.changed", ShooterChanged(shooter=None, cause="pass_dice"))
+    return table.publish_outcome("shooter.changed", ShooterChanged(shooter=None, cause="pass_dice"))
 
 
 def points(table: SealedTable, count: int) -> list[bytes]:

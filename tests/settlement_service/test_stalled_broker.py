@@ -7,7 +7,7 @@ from threading import Event, Thread
 import pytest
 
 from controller.model.tables import MqttSettings
-from controller.publish.betting import Announcer, Betting, Takes
+from controller.publish.betting import Announcer, BetKind, Betting
 from controller.publish.events import Message, TableStatus, read_event
 from controller.publish.mqtt import MqttSink
 from controller.publish.sink import Report
@@ -36,7 +36,7 @@ class Live:
         self.engine = Engine(house.store, lambda: 0, gate=gate(wait_s))
         self.desk = AccountRequests(self.engine)
         self.alarms = Alarms()
-        self.takes: Takes | None = "wagers"
+        self.takes: BetKind | None = "wagers"
         self.announcer = Announcer(table.name, "1", now_us)
         self.sink = MqttSink(
             table.name, settings, self.alarms, now_us=now_us, random_fraction=lambda: 0.0, pin=pinned()

@@ -266,7 +266,7 @@ def test_nothing_in_a_removed_file_is_accepted_or_acknowledged(
     with pytest.raises(DatabaseUnavailable):
         house.bets(table, "ann", "b1", "red", 100)
     with pytest.raises(DatabaseUnavailable):
-        house.hears(table.spins("17"))
+        house.deliver(table.spins("17"))
     assert house.engine.write_fault is not None
     house.store.close()
     if name == "s.db":

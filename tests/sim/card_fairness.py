@@ -60,7 +60,7 @@ def throws_of(played: Iterable[PlayedAttempt]) -> list[PlayedAttempt]:
     return found
 
 
-def undue(played: Sequence[PlayedAttempt], effects: Sequence[Effect], game: str) -> list[str]:
+def wrong_card_outcomes(played: Sequence[PlayedAttempt], effects: Sequence[Effect], game: str) -> list[str]:
     """Return the wrong outcomes of scenes that no fault can have affected."""
     published = [e for e in effects if isinstance(e, Outcome) and e.type in TOLD - _NOT_OF[game]]
     late_us = [effect.reading.t for effect in effects if isinstance(effect, LateReading)]

@@ -30,7 +30,7 @@ from controller.model.readings import (
     WheelStatus,
 )
 from drivers.sim.scenes import FaultBegan, PlayedAttempt, Truth, disagreements
-from tests.sim.card_fairness import false_cards, false_deals, false_games, throws_of, undue
+from tests.sim.card_fairness import false_cards, false_deals, false_games, throws_of, wrong_card_outcomes
 
 _BEGINNINGS = (DieReleased, DieAt, BallBeam, WheelStatus)
 _CLOCKS_US = 5_000
@@ -46,11 +46,11 @@ _ONCE_A_GAME_US = 120_000_000
 """Maximum age, in microseconds, of the report of a wheel's fault, which the wheel sends once per game."""
 
 
-def unfair(played: Sequence[PlayedAttempt], effects: Iterable[Effect]) -> list[str]:
+def wrong_outcomes(played: Sequence[PlayedAttempt], effects: Iterable[Effect]) -> list[str]:
     """Return every wrong outcome, and every missing or needless outcome of an undisturbed attempt."""
     published = list(effects)
     if any(story.scene.truth.told for story in played):
-        return _unfair_cards(played, published)
+        return _wrong_card_outcomes(played, published)
     bets = [effect for effect in published if isinstance(effect, Outcome) and isinstance(effect.data, Bets)]
     attempts = _attempts_of(published)
     # A busy machine may exceed the link's limits at ten times real time.
@@ -72,12 +72,12 @@ def unfair(played: Sequence[PlayedAttempt], effects: Iterable[Effect]) -> list[s
     return found + _false(played, attempts)
 
 
-def _unfair_cards(played: Sequence[PlayedAttempt], published: list[Effect]) -> list[str]:
+def _wrong_card_outcomes(played: Sequence[PlayedAttempt], published: list[Effect]) -> list[str]:
     rolls = throws_of(played)
     if not any(story.scene.throws for story in played):
-        return undue(played, published, "three_card") + false_deals(played, published)
+        return wrong_card_outcomes(played, published, "three_card") + false_deals(played, published)
     false = false_cards(played, published) + false_games(published) + _false(rolls, _attempts_of(published))
-    return undue(played, published, "high_roller") + false
+    return wrong_card_outcomes(played, published, "high_roller") + false
 
 
 def _false(played: Sequence[PlayedAttempt], attempts: Iterable["Attempt"]) -> list[str]:

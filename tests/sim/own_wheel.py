@@ -17,7 +17,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from tests.replay.score_spins import SCORES, Scored, outcomes_of, read_truth, score
-from tests.sim.own_wheel_bodies import STATED_LOSS, TURN, Ball, Heard, Rim, World, draw_rim, turns_of
+from tests.sim.own_wheel_bodies import STATED_LOSS, TURN, Ball, Rim, SensorReadings, World, draw_rim, turns_of
 
 NEEDED_TURNS = 4.0
 UNSURE_TURNS = 0.15
@@ -58,7 +58,7 @@ def launch_speed(kind: str, rim: Rim, angle: float, way: int, rng: random.Random
 def play_spin(world: World, kind: str, rows: list[dict[str, object]]) -> dict[str, object]:
     """Play one scene, add its readings to `rows`, and return its truth."""
     rng, rim = world.rng, world.rim
-    world.balls, world.heard, world.jumps = [], Heard(), kind == "jumped_out"
+    world.balls, world.heard, world.jumps = [], SensorReadings(), kind == "jumped_out"
     _between(world, kind)
     start_s = world.t_s - 0.005
     way = 1 if world.rotor < 0 else -1

@@ -82,7 +82,7 @@ class Ball:
 
 
 @dataclass(slots=True)
-class Heard:
+class SensorReadings:
     """The readings of undisturbed sensors; times are in seconds."""
 
     beams: list[tuple[float, int, float]] = field(default_factory=list)
@@ -142,7 +142,7 @@ class World:
         self.mark = rng.uniform(0, TURN)
         self.rotor = rng.choice((-1, 1)) * rng.uniform(0.18, 0.45) * TURN
         self.balls: list[Ball] = []
-        self.heard = Heard()
+        self.heard = SensorReadings()
         self.push_rad_s2, self.push_until_s = 0.0, 0.0
         self.jumps = False
 

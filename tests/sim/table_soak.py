@@ -13,7 +13,7 @@ from pathlib import Path
 
 from drivers.sim.faults import Schedule
 from drivers.sim.scenes import FaultBegan
-from tests.sim.fairness import unfair, unnamed
+from tests.sim.fairness import unnamed, wrong_outcomes
 from tests.sim.live_table import LiveTable
 
 TABLES = ("craps", "roulette-ss2", "three-card", "craps-v1", "roulette", "high-roller")
@@ -60,7 +60,7 @@ def play(table: str, seed: int, seconds: float, speed: float, every_s: float) ->
         finally:
             live.stop()
     faults = [story for story in live.stories if isinstance(story, FaultBegan)]
-    wrong += [f"{table}: {each}" for each in unfair(live.played, live.effects)]
+    wrong += [f"{table}: {each}" for each in wrong_outcomes(live.played, live.effects)]
     wrong += [f"{table}: not reported: {each}" for each in unnamed(faults, live.readings)]
     if not live.all_up():
         wrong.append(f"{table}: not up again: {[(dev, live.health(dev)[-3:]) for dev in live.devices]}")

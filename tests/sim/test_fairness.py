@@ -6,7 +6,7 @@ from controller.model.outcomes import Data, Outcome, RollNoRoll, RollReview
 from controller.model.readings import AnyReading, DeviceDown, DeviceUp
 from controller.model.verdicts import Reason
 from drivers.sim.scenes import FaultBegan, PlayedAttempt, Scene, Truth
-from tests.sim.fairness import unfair, unnamed
+from tests.sim.fairness import unnamed, wrong_outcomes
 from tests.sim.test_referee import called
 
 VALID = Truth(verdict="valid", allowed=("valid",), dice=(3, 4))
@@ -58,7 +58,7 @@ REVIEW = outcome(review(), "roll.review")
 def test_an_unfair_outcome_is_found_and_a_fair_one_is_not(
     truth: Truth, by: tuple[str, ...], words: list[Outcome], fair: bool
 ) -> None:
-    assert (unfair([played(truth, *by)], words) == []) is fair
+    assert (wrong_outcomes([played(truth, *by)], words) == []) is fair
 
 
 @pytest.mark.parametrize(

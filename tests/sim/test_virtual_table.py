@@ -31,7 +31,7 @@ from drivers.sim.faults import (
 )
 from drivers.sim.scenes import FaultBegan, FaultOver, PlayedAttempt, disagreements
 from drivers.sim.table import throws_play
-from tests.sim.fairness import unfair, unnamed
+from tests.sim.fairness import unnamed, wrong_outcomes
 from tests.sim.virtual_house import House
 
 HEALTH = (DeviceUp, DeviceDown, DeviceFault)
@@ -62,7 +62,7 @@ def test_a_session_of_cards_without_faults_is_published_as_it_happened(
     house.play()
     assert len(house.played) == games
     assert all(story.scene.truth.told for story in house.played)
-    assert unfair(house.played, house.effects) == []
+    assert wrong_outcomes(house.played, house.effects) == []
     assert house.session.late == 0
 
 
@@ -77,7 +77,7 @@ def test_ten_minutes_of_faults_at_a_card_game_cause_no_false_outcome(table: str,
     faults = [s for s in house.stories if isinstance(s, FaultBegan) and s.t < house.now_us - 70_000_000]
     assert len(faults) >= 10
     assert {"clearing_up"} < {story.scene.kind for story in house.played}
-    assert unfair(house.played, house.effects) == []
+    assert wrong_outcomes(house.played, house.effects) == []
     assert unnamed(faults, house.readings) == []
 
 
@@ -162,7 +162,7 @@ def test_a_fault_is_reported_with_its_stated_code_and_clears(
     assert all(map(house.is_up, house.devices))
     over = [story for story in house.stories if isinstance(story, FaultOver)]
     assert [(story.fault, story.device) for story in over] == [(fault, device)]
-    assert unfair(house.played, house.effects) == []
+    assert wrong_outcomes(house.played, house.effects) == []
 
 
 def impacts_of(house: House) -> list[WallImpact]:
@@ -294,7 +294,7 @@ def test_two_minutes_of_faults_cause_no_false_outcome(table: str, seed: int) -> 
     house.after(120)
     faults = [s for s in house.stories if isinstance(s, FaultBegan) and s.t < house.now_us - 70_000_000]
     assert len(faults) >= 3
-    assert unfair(house.played, house.effects) == []
+    assert wrong_outcomes(house.played, house.effects) == []
     assert unnamed(faults, house.readings) == []
 
 

@@ -17,7 +17,7 @@ pytest.importorskip("serial", reason="pyserial comes with the extra `hardware`")
 from drivers.sim.faults import FAULTS, Schedule
 from drivers.sim.scenes import FaultBegan
 from drivers.sim.stage import FAULT_PIPE, FollowedClock, PacedClock, Pty
-from tests.sim.fairness import unfair, unnamed
+from tests.sim.fairness import unnamed, wrong_outcomes
 from tests.sim.live_table import LiveTable
 
 SPEED = 10.0
@@ -62,7 +62,7 @@ def test_a_minute_with_faults_causes_no_false_outcome(table: str, tmp_path: Path
     faults = [s for s in live.stories if isinstance(s, FaultBegan) and s.t < began_us + 30_000_000]
     assert len(faults) >= 2
     assert unnamed(faults, live.readings) == []
-    assert unfair(live.played, live.effects) == []
+    assert wrong_outcomes(live.played, live.effects) == []
     assert list(tmp_path.iterdir()) == []
 
 

@@ -177,7 +177,7 @@ class Place:
         assert isinstance(answer, dict)
         assert "balance" in answer, answer
 
-    def well(self) -> bool:
+    def is_healthy(self) -> bool:
         devices = self.table.status()["devices"]
         assert isinstance(devices, dict)
         return all(device["up"] for device in devices.values())

@@ -46,7 +46,7 @@ class Hit:
 
 
 @dataclass(frozen=True)
-class Heard:
+class PiezoSignals:
     """The comparators' edges (sensor, active, us after the impact), and the peak in counts."""
 
     edges: list[tuple[int, bool, int]]
@@ -58,7 +58,7 @@ def drawn(rng: Random) -> Hit:
     return Hit(rng.uniform(0, LENGTH_MM), rng.uniform(20, 130), force, rng.uniform(300, 800))
 
 
-def heard(hit: Hit, rng: Random, *, dead: Sequence[int] = ()) -> Heard:
+def sense_hit(hit: Hit, rng: Random, *, dead: Sequence[int] = ()) -> PiezoSignals:
     """Return the sensors' signals for a hit. The sensors in `dead` have failed."""
     edges: list[tuple[int, bool, int]] = []
     peak = 0.0
@@ -67,7 +67,7 @@ def heard(hit: Hit, rng: Random, *, dead: Sequence[int] = ()) -> Heard:
             signal = _signal(hit, sensor, rng)
             peak = max(peak, float(np.abs(signal).max()))
             edges += _edges(sensor, signal)
-    return Heard(sorted(edges, key=lambda edge: edge[2]), round(ADC_FULL * min(1.0, peak)))
+    return PiezoSignals(sorted(edges, key=lambda edge: edge[2]), round(ADC_FULL * min(1.0, peak)))
 
 
 def _signal(hit: Hit, sensor: int, rng: Random) -> Signal:

@@ -105,7 +105,7 @@ def play_spin(place: Place, feed: Feed) -> int | None:
     place.bet(wager="even")
     place.bet(wager="dozen", which=2)
     place.bet(wager="odd")
-    until(place.well, "both boards to be up")
+    until(place.is_healthy, "both boards to be up")
     wheel, console = pulses(feed)
     for board, edges in ((place.boards["wheel"], wheel), (place.boards["console"], console)):
         for after_us, pin, level in edges:

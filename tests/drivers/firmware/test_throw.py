@@ -28,7 +28,7 @@ from tests.drivers.firmware.daemon import (
     first_called,
     new_places,
 )
-from tests.drivers.firmware.piezo import AT_MM, LENGTH_MM, SPEED_M_S, Hit, heard
+from tests.drivers.firmware.piezo import AT_MM, LENGTH_MM, SPEED_M_S, Hit, sense_hit
 
 KEY = "000102030405060708090a0b0c0d0e0f"
 SENSES = ("die_released", "die_at", "die_rest", "die_off_table", "die_lost", "die_contact")
@@ -90,7 +90,7 @@ def orders(feed: Feed) -> dict[str, list[tuple[int, str]]]:
         match reading:
             case WallImpact():
                 hit = Hit(reading.pos_mm, rng.uniform(20, 130), max(0.3, reading.peak / HARD), PRESS_US)
-                signals = heard(hit, rng)
+                signals = sense_hit(hit, rng)
                 board = lines[reading.dev]
                 board += [(at_us + us, f"{SENSORS[n]} {0 if on else 1}") for n, on, us in signals.edges]
                 board.append((at_us, f"peak {signals.peak}"))
@@ -112,7 +112,7 @@ def play_throw(place: Place, feed: Feed) -> int | None:
     place.bet(wager="pass")
     place.bet(wager="dont_pass")
     place.bet(wager="any7")
-    until(place.well, "all boards to be up")
+    until(place.is_healthy, "all boards to be up")
     for name, lines in orders(feed).items():
         board = place.boards[name]
         board.order("hold")

@@ -15,7 +15,7 @@ pytest.importorskip("numpy", reason="numpy comes with the extra `vision`")
 
 from controller.model.readings import WallImpact
 from tests.drivers.firmware.bench import PYTHONS, Bench, install
-from tests.drivers.firmware.piezo import AT_MM, LENGTH_MM, SPEED_M_S, Hit, drawn, heard
+from tests.drivers.firmware.piezo import AT_MM, LENGTH_MM, SPEED_M_S, Hit, drawn, sense_hit
 
 PINS = (2, 3, 4, 5)
 PULSE = 19
@@ -55,7 +55,7 @@ def struck() -> list[tuple[Hit, list[Edge]]]:
 
 def edges_of(hit: Hit, rng: Random, at_us: int = 0, *, dead: Sequence[int] = ()) -> list[Edge]:
     """Return the comparator edges on the pins for a die that strikes at `at_us`."""
-    edges = heard(hit, rng, dead=dead).edges
+    edges = sense_hit(hit, rng, dead=dead).edges
     return [(PINS[sensor], 0 if active else 1, at_us + us) for sensor, active, us in edges]
 
 

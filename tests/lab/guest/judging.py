@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from drivers.sim.scenes import Scene, Truth
-from tests.lab.guest.table import Heard
+from tests.lab.guest.table import ReceivedMessage
 
 VERDICTS = {
     f"{attempt}.{word}": verdict
@@ -15,7 +15,9 @@ EARLY_US = 300_000
 """Maximum time by which an outcome may precede its scene, because of the error of a board's clock."""
 
 
-def outcomes_on(scene: Scene, following: Scene | None, heard: Sequence[Heard]) -> list[dict[str, Any]]:
+def outcomes_on(
+    scene: Scene, following: Scene | None, heard: Sequence[ReceivedMessage]
+) -> list[dict[str, Any]]:
     """Return the first outcome of each attempt in a scene. A later outcome of an attempt is a ruling."""
     end_us = following.start_us if following else scene.end_us + 3_600_000_000
     first: dict[int, dict[str, Any]] = {}
@@ -25,7 +27,9 @@ def outcomes_on(scene: Scene, following: Scene | None, heard: Sequence[Heard]) -
     return [one for one in first.values() if scene.start_us - EARLY_US <= one["t"] < end_us - EARLY_US]
 
 
-def judged(scenes: Sequence[Scene], heard: Sequence[Heard]) -> tuple[list[str], list[str], list[str]]:
+def judged(
+    scenes: Sequence[Scene], heard: Sequence[ReceivedMessage]
+) -> tuple[list[str], list[str], list[str]]:
     """Return the first outcome of each scene, the wrong calls, and the wrong voids and missing outcomes.
 
     A review is never listed as wrong here. Whether it was needless depends on the judge, not on the cable.

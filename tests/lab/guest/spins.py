@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from tests.lab.guest.table import Heard, Watch, rule_pending
+from tests.lab.guest.table import ReceivedMessage, Watch, rule_pending
 from tests.lab.guest.waiting import must, now_us, until
 from tests.lab.guest.wheel import (
     PAID,
@@ -69,7 +69,7 @@ def play_session(kinds: Sequence[str], seed: int, bounces: int, *, panel: bool) 
     )
 
 
-def _closings(lamps: Sequence[Heard], start_us: int, end_us: int) -> list[int]:
+def _closings(lamps: Sequence[ReceivedMessage], start_us: int, end_us: int) -> list[int]:
     return [
         one.at_us
         for one in lamps

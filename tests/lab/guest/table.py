@@ -21,7 +21,7 @@ LOG = Path("/lab/out/table.log")
 
 
 @dataclass(frozen=True)
-class Heard:
+class ReceivedMessage:
     """A message that a watcher received, and its time of arrival."""
 
     at_us: int
@@ -47,10 +47,10 @@ class Watch:
     """All messages that a watcher of these topics receives."""
 
     def __init__(self, *topics: str) -> None:
-        self.outcomes: list[Heard] = []
-        self.faults: list[Heard] = []
-        self.readings: list[Heard] = []
-        self.lamps: list[Heard] = []
+        self.outcomes: list[ReceivedMessage] = []
+        self.faults: list[ReceivedMessage] = []
+        self.readings: list[ReceivedMessage] = []
+        self.lamps: list[ReceivedMessage] = []
         self._kinds = {
             "outcome": self.outcomes,
             "fault": self.faults,
@@ -69,7 +69,7 @@ class Watch:
             message = json.loads(line)
             for kind, kept in self._kinds.items():
                 if kind in message:
-                    kept.append(Heard(now_us(), message[kind]))
+                    kept.append(ReceivedMessage(now_us(), message[kind]))
 
     def faults_begun(self, since: int = 0) -> list[tuple[str, str]]:
         """Return the code and location of each fault that began, from the watcher's `since`-th message on."""

@@ -15,7 +15,7 @@ from controller.model.readings import AnyReading, BallBeam, BallDrop, Input, Poc
 from drivers.sim import wheel
 from drivers.sim.scenes import Scene
 from tests.lab.guest.chips import PI_4, Chip
-from tests.lab.guest.table import SAMPLES, Heard, Table, Watch, rule_pending, status, unlocked
+from tests.lab.guest.table import SAMPLES, ReceivedMessage, Table, Watch, rule_pending, status, unlocked
 from tests.lab.guest.waiting import must, now_us, until, wait_until
 
 AMERICAN = Wheel(
@@ -195,7 +195,9 @@ def lateness(pulls: Sequence[Pull]) -> Lateness:
     return Lateness(late[len(late) // 2], late[len(late) * 99 // 100], late[-1])
 
 
-def outcomes_of(scene: Scene, following: Scene | None, heard: Sequence[Heard]) -> list[dict[str, Any]]:
+def outcomes_of(
+    scene: Scene, following: Scene | None, heard: Sequence[ReceivedMessage]
+) -> list[dict[str, Any]]:
     """Return the outcomes of one spin among those received, by their times."""
     end_us = following.start_us if following else scene.end_us + 3_600_000_000
     words = [one.what for one in heard if one.what["type"] in WORDS]
@@ -203,7 +205,7 @@ def outcomes_of(scene: Scene, following: Scene | None, heard: Sequence[Heard]) -
 
 
 def differences(
-    scenes: Sequence[Scene], heard: Sequence[Heard], pulls: Sequence[Pull]
+    scenes: Sequence[Scene], heard: Sequence[ReceivedMessage], pulls: Sequence[Pull]
 ) -> tuple[list[str], list[str]]:
     """Return the spins whose first outcome contradicts the truth, and the spins that are not judged.
 
