@@ -20,7 +20,8 @@ Point = tuple[Millimetres, Millimetres]
 
 
 class Zone(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A polygon with corners in mm. A die inside it rests on `kind`, regardless of the camera's report."""
+    """A polygon with corners in mm. A die inside it rests on the surface `kind`, regardless of the camera's
+    report."""
 
     kind: Surface
     polygon: Annotated[tuple[Point, ...], Meta(min_length=3)]

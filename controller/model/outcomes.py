@@ -152,7 +152,8 @@ class SpinCorrected(Data, frozen=True, kw_only=True):
 
 
 class SeatResult(msgspec.Struct, frozen=True, kw_only=True):
-    """The result of one position's hand against the dealer's hand. `hand` is the rank as text."""
+    """The result of one position's hand against the dealer's hand. `hand` is the rank as text, such as `Q-9-4
+    high`."""
 
     seat: str
     hand: str

@@ -60,15 +60,13 @@ MAX_QUERIES = 1000
 """Maximum number of messages queued for the broker's thread. A further message displaces the oldest one; if
 that is a query, its bet is refused."""
 _BROKER_OFFLINE = MissingStatement(
-    "TABLE-WORD", "the broker is offline, so no table can be reached; the bet was not accepted"
+    "TABLE-WORD", "the broker is offline, so no table can be reached; nothing was accepted"
 )
 _TABLE_OFFLINE = MissingStatement(
-    "TABLE-WORD", "the table is not connected to the broker; the bet was not accepted"
+    "TABLE-WORD", "the table is not connected to the broker; nothing was accepted"
 )
 _TOO_OLD = "the table's controller is too old to state that bets are open"
-_TABLE_TOO_OLD = MissingStatement(
-    "TABLE-WORD", f"{_TOO_OLD}; the bet was not accepted; update the controller"
-)
+_TABLE_TOO_OLD = MissingStatement("TABLE-WORD", f"{_TOO_OLD}; nothing was accepted; update the controller")
 
 _MAX_LINE = 500
 """Maximum number of characters of a log line."""

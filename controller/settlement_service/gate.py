@@ -77,7 +77,7 @@ _BUSY = MissingStatement(
 _NEVER = MissingStatement(
     "TABLE-WORD",
     "the table did not state in time that bets are open, because they are closed or the table is unreachable;"
-    " the bet was not accepted",
+    " nothing was accepted",
 )
 _UNCONFIRMED = MissingStatement(
     "C34-MK-1b",

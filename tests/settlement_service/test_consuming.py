@@ -199,7 +199,7 @@ def test_a_table_that_is_too_old_is_logged_when_it_connects_and_named_when_it_re
     broker.close()
     too_old = "the table's controller is too old to state that bets are open"
     assert said == [f"table wheel-1: {too_old}, so every bet at this table is refused; update the controller"]
-    assert refusal == ("TABLE-WORD", f"{too_old}; the bet was not accepted; update the controller")
+    assert refusal == ("TABLE-WORD", f"{too_old}; nothing was accepted; update the controller")
 
 
 @needs_mosquitto
