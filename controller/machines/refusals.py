@@ -34,7 +34,7 @@ REFUSALS: dict[str, str] = {
     "final_game_over": "play has ended for the day; open the table again on the next day of play",
     "game_running": "a game is being played; finish it first",
     "has_acted": "this position has already played or folded; only staff can change that",
-    "has_drawn": "this player has already drawn for the button; only players with equal best cards draw again",
+    "has_drawn": "this player has already drawn for the button; only players tied for the best draw again",
     "impossible_call": "this call is not possible in this phase of the game",
     "input_late": "the input arrived too late and changed nothing; enter it again if it still applies",
     "must_roll": "this roll can't be skipped; every player must roll at least once, and again after a tie",
