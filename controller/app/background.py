@@ -48,7 +48,9 @@ def _end_with_controller() -> None:
 
 
 class BackgroundProcess:
-    """A Python process that writes its result to standard output, restarted until it returns a valid one."""
+    """A Python process that writes a result to standard output, and is restarted until the result is
+    valid.
+    """
 
     def __init__(
         self, what: str, arguments: Sequence[str], faults: ActiveFaults, *, accept: Callable[[bytes], bool]

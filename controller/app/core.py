@@ -272,7 +272,7 @@ class Core:
 
     @property
     def _current_betting(self) -> Betting:
-        """The bets accepted now, and the time up to which this is certain."""
+        """The bets that are accepted now, and the time up to which their acceptance is certain."""
         session = self._segment.session
         plays = self._state.table == "open" and self._state.lock == "unlocked"
         takes: BetKind | None = None

@@ -106,8 +106,8 @@ class Daemon:
 
         `sources` create the sources of readings. `clock` is the table's clock; its default is the machine's
         clock or, with data time, the readings' clock. `engine` creates a settlement engine in this process.
-        `random_fraction` returns a number from 0 to below 1 that spreads publishing's retries. `draw` creates
-        the drawings for screens.
+        `random_fraction` returns a number from 0 to below 1, with which publishing spreads its retries.
+        `draw` creates the drawings for screens.
 
         Raises UnfitSettings if the table's `publish:` section can't be applied on this machine.
         """
@@ -185,7 +185,7 @@ class Daemon:
             if fault.code == "journal_in_use":
                 raise InUseError(str(fault)) from fault
             found = journal_fault(fault)
-            # Report a fault that recurs at each retry only once.
+            # Report only once a fault that recurs at each retry.
             if found.code not in {active.code for active in self.faults.present}:
                 self.faults.clear_all("opening")
                 self.faults.report(found, "opening")
@@ -312,7 +312,7 @@ class Daemon:
         self.faults.clear("identity_changed")
 
     def accept_journal(self, by: str, who: str, reason: str) -> None:
-        """Accept an older journal on a person's decision; the next periodic run opens it."""
+        """Accept an older journal on a person's decision; the next periodic run opens the journal."""
         self._accept = Acceptance(by=by, who=who, reason=reason)
         self._reopen_at_us = 0
 

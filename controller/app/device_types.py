@@ -1,7 +1,7 @@
 """The types of hardware that a table's file may name, and the devices created from the file.
 
-`controller.settings` must not import drivers. This module therefore passes it each type's settings, checks
-and claims, from the registry of `drivers`.
+Because `controller.settings` must not import drivers, this module passes each type's settings, checks and
+claims from the registry of `drivers` to `controller.settings`.
 """
 
 import os

@@ -219,7 +219,7 @@ def _update_rate(seen: DeviceActivity, now_us: int) -> DeviceActivity:
 
 STUCK_AFTER = 12
 REPEAT_US = 500_000
-"""A button is stuck if it sends `STUCK_AFTER` inputs with at most this long between them."""
+"""Maximum interval between repeated inputs; after `STUCK_AFTER` such inputs, the button is stuck."""
 FREE_AFTER_US = 10_000_000
 """The time without an input after which the fault ends."""
 

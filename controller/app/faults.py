@@ -116,7 +116,7 @@ _OWN_FAULTS: Mapping[str, FaultKind] = {
     "button_stuck": FaultKind(
         "a console sends the same input repeatedly, faster than a person can press",
         "a button that sticks or bounces, or an object lying on a button",
-        "free the button or unplug the console; meanwhile use `tablectl input` or a screen",
+        "free the button or unplug the console; until then, use `tablectl input` or a screen",
         "automatically, 10 s after the last such input",
     ),
     TEST_FAILED: FaultKind(
@@ -127,7 +127,7 @@ _OWN_FAULTS: Mapping[str, FaultKind] = {
         locks=False,
     ),
     "device_component": FaultKind(
-        "a wheel reports that a sensor, its motor or its encoder failed",
+        "a wheel reports that a sensor, the motor or the encoder has failed",
         "a worn or dirty part of the wheel",
         "run the wheel's self-test and repair the wheel; then power-cycle it, or run `tablectl approve"
         " device`",
@@ -282,7 +282,9 @@ def manual() -> Iterator[str]:
 MAX_PENDING_CHANGES = 3
 """Maximum number of one fault's changes in the queue: enough for began, ended and began again."""
 Listener = Callable[["Change"], None]
-"""Called on each change, in the thread that made the change. It must return at once and not change faults."""
+"""Called on each change, in the thread that made the change. A listener must return at once, and must not
+change faults.
+"""
 
 
 class Change(NamedTuple):
@@ -310,8 +312,8 @@ class ActiveFaults:
     def report(self, fault: Fault, detector: str = "") -> None:
         """Add a fault, with its place and text in printable form, since they may contain foreign text.
 
-        If its code is already active for this detector, no change is reported. The text of the active fault
-        is then updated, if `where` is the same.
+        If the fault's code is already active for this detector, no change is reported, and the active
+        fault's text is updated if `where` is the same.
         """
         fault = fault._replace(where=printable(fault.where), found=printable(fault.found))
         with self._lock:

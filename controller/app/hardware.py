@@ -366,7 +366,7 @@ class Hardware:
                 self._run_on(name, _buzz)
 
     def _forget(self, device: AttachedDevice, now_us: int) -> None:
-        """Forget a board's lamp states, so that all are sent again; a panel's driver restores its lamps."""
+        """Forget a board's lamp states, so that all are sent again; a panel's driver restores the lamps."""
         del now_us
         if not isinstance(device, Panel):
             self._shown[device.name].clear()
@@ -391,7 +391,7 @@ class Hardware:
     # --- smart wheels ---
 
     def _void(self, outcome: Outcome) -> None:
-        """Acknowledge a void game to the smart wheels, if it is their current game."""
+        """Acknowledge a void game to each smart wheel whose current game is void."""
         data = outcome.data
         if not isinstance(data, SpinNoSpin):
             return

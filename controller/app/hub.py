@@ -1,4 +1,4 @@
-"""The hub for watchers; each has a separate bounded queue, so a slow watcher does not delay the others."""
+"""The hub for watchers. Each watcher has a bounded queue, so a slow watcher does not delay the others."""
 
 from collections import deque
 from collections.abc import Callable

@@ -105,7 +105,7 @@ def rotate(kind: Kind, path: Path, *, who: str, reason: str, lost: bool = False)
 def _rotate(kind: Kind, path: Path, who: str, reason: str, *, lost: bool) -> KeyStep:
     if lost and path.exists():
         raise KeyFault(
-            f"{path}: the key was declared lost, but its file exists; move it away, or rotate the key"
+            f"{path}: the key was declared lost, but its file exists; move the file away, or rotate the key"
         )
     old = None if lost else _signing_key(kind, path)
     # Read the history first, to detect the history of a different key before any change.
@@ -422,7 +422,8 @@ def _replace_table_key(
 ) -> tuple[KeyReplacement, str]:
     if lost and where.file.exists():
         raise KeyFault(
-            f"{where.file}: the key was declared lost, but its file exists; move it away, or rotate the key"
+            f"{where.file}: the key was declared lost, but its file exists; move this file away, or rotate"
+            " the key"
         )
     old = None if lost else where.read()
     new_place = KeyPlace(file=where.file.with_name(where.file.name + ".new"), sealed=where.sealed)

@@ -158,7 +158,9 @@ class ConnectionSlot:
     since_us: int
     """The time of the client's last line."""
     busy: bool = False
-    """Whether the client watches, tests or awaits an answer; only a user with fewer slots can replace it."""
+    """Whether the client watches, tests or awaits an answer; only a user with fewer slots can take the
+    slot.
+    """
     taken: bool = False
     """Whether another client took the slot, which closed this connection."""
 

@@ -252,13 +252,13 @@ class Publishing:
             )
 
     def note_betting(self, betting: Betting, now_us: int) -> None:
-        """Record the betting state, and send the statement to settlement when due; for the core's thread."""
+        """Record the betting state, and send settlement a statement when due; called in the core's thread."""
         if self._announcer is not None and self._late is not None and self._started:
             self._announcer.note(betting, now_us)
             self._late.note(betting, now_us)
 
     def betting_due_us(self, lateness_us: int) -> int | None:
-        """Return the time of the next statement to settlement, if any; for the core's thread only."""
+        """Return the time of the next statement to settlement, if any; called in the core's thread."""
         return None if self._announcer is None else self._announcer.due_us(lateness_us)
 
     def lodge_late_wager(self, query: LateWagersQuery, keep: Callable[[], Ticket | None]) -> bool:

@@ -321,7 +321,7 @@ class Rotation(NamedTuple):
     """Uncompressed bytes."""
     after_us: int = 6 * 3600 * 1_000_000
     quiet_us: int = 60_000_000
-    """Time without an outcome or input after which the table is quiet; calls are corrected sooner."""
+    """Time without an outcome or input until the table is quiet; until then, a call might be corrected."""
 
 
 class RecordingSeries:

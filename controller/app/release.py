@@ -70,7 +70,7 @@ _decode = msgspec.json.Decoder(FileList).decode
 
 @dataclass(frozen=True, slots=True)
 class ProgramPlace:
-    """A program's folders: `packages` for the packages, `home` for all other files; equal in a checkout."""
+    """A program's folders: `packages` for the packages, `home` for other files; the same in a checkout."""
 
     packages: Path
     home: Path
@@ -168,7 +168,7 @@ def verify(place: ProgramPlace, trusted: Collection[str], *, compiled: bool = Tr
 
 
 def trusted_keys(file: Path) -> frozenset[str]:
-    """Return the release keys in a file; raises ReleaseFault if a line is not a key, or OSError."""
+    """Return the release keys in a file; raises OSError, or ReleaseFault if a line is not a key."""
     lines = file.read_text(encoding="utf-8", errors="replace").split()
     wrong = next((number for number, line in enumerate(lines, 1) if not _is_key(line)), 0)
     if wrong or not lines:

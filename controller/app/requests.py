@@ -197,7 +197,7 @@ class Requests:
         return answer(floor=build_floor(self._daemon))
 
     def _enter_signed(self, request: Enter, peer: Peer, token: str) -> bytes:
-        """Enter an input for the person in a screen's token; the request's `by` and `who` are ignored."""
+        """Enter an input for the person named in a screen's token; ignore the request's `by` and `who`."""
         claims = self._claims(token, peer, f"enter {request.name} with this token")
         if isinstance(claims, bytes):
             return claims
@@ -207,7 +207,7 @@ class Requests:
         return self._if_may(peer.signed_in_as(claims.role), action, signed, enter)
 
     def _approve_signed(self, request: Approve, peer: Peer, token: str) -> bytes:
-        """Handle an approval by the person in a screen's token."""
+        """Handle an approval by the person named in a screen's token."""
         action = f"approve {request.what} with this token"
         claims = self._claims(token, peer, action)
         if isinstance(claims, bytes):

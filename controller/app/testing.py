@@ -39,7 +39,7 @@ MAX_TEST_US = 3_600_000_000
 MAX_FAILED = 64
 """Maximum number of failed sensors of one device; a wheel has two to three dozen sensors."""
 RESULTS = Rate(burst=128, per_s=8)
-"""The limit on sensor results and lamp tests; in a guided test, each takes seconds."""
+"""The limit on sensor results and lamp tests; in a guided test, each test takes several seconds."""
 Note = Callable[[str], None]
 """Journals an action of this client."""
 
@@ -51,7 +51,7 @@ class GuidedTests:
         self._daemon = daemon
         self._one = Lock()
         self._ending = False
-        """Whether the test that holds the lock has ended, but the table is still in test mode."""
+        """Whether the test that holds the lock has ended while the table is still in test mode."""
         self._pause = Event()
         self._results = Bucket(RESULTS, daemon.monotonic.now_us())
 

@@ -50,7 +50,7 @@ def add_attempt(parser: argparse.ArgumentParser) -> None:
 def add_attempt_options(parser: argparse.ArgumentParser) -> None:
     """Declare `--journal`, `--socket` and `--rules`."""
     add_journal_options(parser)
-    parser.add_argument("--rules", metavar="NAME", help="judge a log by this rule set instead of the log's")
+    parser.add_argument("--rules", metavar="NAME", help="a rule set to judge a log by, instead of the log's")
 
 
 def parse_attempt(text: str | None) -> AttemptRef:

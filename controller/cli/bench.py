@@ -101,7 +101,7 @@ class _Job:
         self._lines.append(line)
 
     def ask(self, words: str, answers: Sequence[Answer]) -> None:
-        """Show a request or a question with its keys; an empty `words` clears it."""
+        """Show a request or a question with its keys; if `words` is empty, remove both."""
         self.asks, self.answers = words, answers
         if words:
             self.say(PageLine("ask", words))

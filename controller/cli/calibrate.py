@@ -309,7 +309,7 @@ def show_and_write(
     )
     if not diff or not (arguments.write or _confirm_write(path, guide)):
         if diff and not arguments.json:
-            show("not written; use --write to write it")
+            show("nothing was written; use --write to write the changes")
         return plain
     stamp = datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
     done = replace_file(path, before, after.encode("utf-8"), stamp, _check)
@@ -324,7 +324,7 @@ def _print(text: str) -> None:
 
 
 def _confirm_write(path: Path, guide: Guide | None) -> bool:
-    question = f"write this to {path}? (yes, no)"
+    question = f"write these changes to {path}? (yes, no)"
     if guide is not None:
         return guide.answer(question).lower() in ("y", "yes")
     if sys.stdin is None or not sys.stdin.isatty():

@@ -48,8 +48,9 @@ QUIET_FFMPEG = "-8"
 """FFmpeg's log level that suppresses even fatal errors."""
 SOURCE_LOST = "pulled"
 OTHER_SIZES = (0.55, 0.65, 0.75, 0.85, 1.15, 1.3, 1.5, 1.8)
-"""Factors by which the given length of a die's edge is multiplied if too few dice are found. The reader
-tolerates an error of a tenth, which determines the spacing."""
+"""Factors by which the given length of a die's edge is multiplied if too few dice are found. The factors are
+this far apart because the reader tolerates a 10 % error in the length.
+"""
 MAX_OFFSET_MS = 60_000
 """Maximum offset between two videos; a larger offset suggests two different throws."""
 
@@ -89,7 +90,7 @@ def serve(cameras: Cameras, path: str, keep: Keep | None, *, reconnect: bool) ->
 
 
 def _no_table_message(path: str, error: OSError) -> str:
-    return f"{path}: can't connect to a table's daemon ({error.strerror}); start it (systemctl start table)"
+    return f"{path}: can't connect to a table's daemon ({error.strerror}); run: systemctl start table"
 
 
 def _send(cameras: Cameras, table: socket.socket, keep: Keep | None, *, reconnect: bool) -> None:

@@ -220,10 +220,10 @@ def _next_steps(screen: Screen, folder: Path) -> Iterator[str]:
         ),
         ("practise at a virtual table", f"{tablectl} simulate craps --staff me --dir {_VIRTUAL}"),
         (
-            f"meanwhile, show its players' display at {_PAGE}",
+            f"meanwhile, show the table's display for players at {_PAGE}",
             f"{tablectl} console --socket {_VIRTUAL}/control.sock",
         ),
-        ("follow its state", f"{tablectl} status --follow --socket {_VIRTUAL}/control.sock"),
+        ("follow the table's state", f"{tablectl} status --follow --socket {_VIRTUAL}/control.sock"),
     ]
     if checkout:
         steps.append(("see how a No Roll was judged, with a drawing", f"{tablectl} explain '{_A_NO_ROLL}'"))

@@ -1,4 +1,4 @@
-"""`tablectl doctor`: check machine, table and controller, and print each finding with a remedy."""
+"""`tablectl doctor`: check the machine, the table and the controller, and print findings and remedies."""
 
 import argparse
 import grp

@@ -48,7 +48,7 @@ class Chip:
     family: int
     flash_bytes: int
     fs_bytes: int | None
-    """Size of MicroPython's file system at the end of the flash; None for an unknown size."""
+    """Size of MicroPython's file system at the end of the flash; None if the size is unknown."""
 
 
 CHIPS: Mapping[str, Chip] = {
@@ -72,7 +72,7 @@ def copy_firmware(folder: Path) -> str:
 
 
 def firmware_id(board: str) -> str:
-    """Return the firmware ID in the hello of a board that runs these files."""
+    """Return the firmware ID that a board with these files reports in its hello."""
     with tempfile.TemporaryDirectory() as folder:
         return format_firmware_id(board, VERSION, copy_firmware(Path(folder)))
 

@@ -90,7 +90,7 @@ class TestLink:
         self._link.close()
 
     def hang_up(self) -> None:
-        """Close the connection from another thread; a thread that is waiting gets OutOfReachError."""
+        """Close the connection from another thread; a waiting thread receives OutOfReachError."""
         with suppress(OSError):
             self._link.shutdown(socket.SHUT_RDWR)
 

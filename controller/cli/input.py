@@ -39,9 +39,9 @@ _FIRST: dict[str, str] = {
     "buy": "seat",
     "confirm_late": "what",
 }
-"""The argument set by an input's plain words. Every argument can also be written as `name=value`."""
+"""The argument to which an input's plain words belong. Any argument can also be written as `name=value`."""
 _SECOND = {"draw_button": "card", "buy": "count", "chips": "what"}
-"""The argument set by the second of two plain words."""
+"""The argument to which the second of two plain words belongs."""
 _ARGUMENTS = ("dice", "seat", "seats", "number", "card", "count", "reason", "what", "on")
 _CODES = {"bad_request": BAD_INPUT, "no_answer": OUT_OF_REACH}
 _SWITCHED = {"on": True, "yes": True, "off": False, "no": False}

@@ -183,7 +183,7 @@ def _verify(arguments: argparse.Namespace) -> int:
     unauthenticated = list(found.unauthenticated)
     if key is None:
         unauthenticated.append(
-            f"the table's key {last_key.raw.hex()}, which only the journal itself states; pass the table's"
+            f"the table's key {last_key.raw.hex()}, which only the journal itself names; pass the table's"
             " key with --key"
         )
     counts = found._asdict()

@@ -74,7 +74,9 @@ class RemoteJournal:
     def rows(
         self, from_n: int = 1, to_n: int | None = None, types: Collection[str] = (), *, evidence: bool = False
     ) -> Iterator[Row]:
-        """Yield the rows from `from_n` to `to_n`, of these types or of all; `evidence` adds the readings."""
+        """Yield the rows from `from_n` to `to_n`; `types` limits their types, `evidence` adds the
+        readings.
+        """
         wanted: Json = {"do": "rows", "from_n": from_n, "types": sorted(types), "evidence": evidence}
         for answer in self._answers(wanted if to_n is None else {**wanted, "to_n": to_n}):
             if "row" in answer:
@@ -174,7 +176,7 @@ def exhibit_from_journal(reader: Rows, which: AttemptRef) -> Exhibit:
             "journal_not_one",
             reader.path,
             "an outcome before the first session",
-            "a session's start before it",
+            "the start of a session before the outcome",
         )
     outcomes = tuple(decode_outcome(row.body) for row in found.rows if row.body is not None)
     judged_rows = [

@@ -33,7 +33,7 @@ _HELP = {
     "make": "create a key in a new file that only its owner can read",
     "rotate": "replace a key with a new key, signed with the old key",
     "replace": "replace a lost key with a new key, on a named person's authority",
-    "revoke": "revoke a key without a replacement, and record this in its history",
+    "revoke": "revoke a key without a replacement, and record the revocation in the key's history",
 }
 
 
@@ -154,7 +154,7 @@ def _of_engine(arguments: argparse.Namespace) -> int:
         return FAILED
     print(held.public)
     if arguments.action == "replace":
-        say("set `engine_key` to this key in the tables' files; the tables then accept it")
+        say("set `engine_key` to this key in the tables' files; the tables then accept the key")
     return OK
 
 

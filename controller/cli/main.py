@@ -18,7 +18,7 @@ COMMANDS = {
     "settlement": "run the settlement engine, enrol tables, make tokens, check the books",
     "rules": "show a rule set, or check its pay table against the house edges",
     "demo": "watch a demonstration at virtual tables",
-    "simulate": "simulate a table's hardware and people behind pseudo-terminals, with faults on demand",
+    "simulate": "simulate the people at a table, and its hardware on pseudo-terminals, with faults on demand",
     "run": "run the daemon of a table",
     "status": "show the state of the running table",
     "devices": "show the state of the running table's devices, with remedies for faults",
@@ -137,7 +137,7 @@ def _run(words: list[str]) -> int:
             code = _execute(chosen, words)
         except SystemExit as end:
             if end.code not in (shell.OK, shell.BAD_INPUT):
-                shell.discard_output()  # after a signal, nobody waits for the output
+                shell.discard_output()  # after a signal, nobody is waiting for the output
             sys.stdout.flush()
             raise
         sys.stdout.flush()
@@ -246,7 +246,7 @@ def advice(error: ImportError, command: str) -> str | None:
     wanted = _ALL_OF.get(command, extra)
     return (
         f"{command}: the package {package} from the extra `{extra}` is not installed;"
-        f" in the project's folder run `make tools` or .venv/bin/pip install '.[{wanted}]'"
+        f" in the project's folder, run `make tools` or .venv/bin/pip install '.[{wanted}]'"
     )
 
 

@@ -247,7 +247,7 @@ _BY = {
     "pass_dice": "stickperson",
     "new_shooter": "stickperson",
 } | dict.fromkeys(("lock", "unlock", "open_table", "close_table"), "supervisor")
-"""The role for each input that the ruling person does not enter."""
+"""The role for each input that is not entered by the person who rules."""
 
 
 def _high_roller_in(status: Json) -> Json:
@@ -298,7 +298,7 @@ class Practice:
         return started
 
     def stage(self) -> str:
-        """Return the stage of the game of High Roller when the person started the roll."""
+        """Return the stage that the High Roller game had when the person started the roll."""
         return self._stage
 
     def begun(self, act: Act) -> None:

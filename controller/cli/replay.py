@@ -233,9 +233,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "logs",
         metavar="LOG",
         nargs="+",
-        help="a recorded log, plain or gzip; - for standard input; several are replayed in parallel",
+        help="a recorded log, uncompressed or gzip (- for standard input); logs are replayed in parallel",
     )
-    parser.add_argument("--rules", metavar="NAME", help="judge by this rule set instead of the log's")
+    parser.add_argument("--rules", metavar="NAME", help="a rule set to judge by, instead of the log's")
     parser.add_argument(
         "--calls",
         choices=("automatic", "confirm"),
@@ -364,7 +364,7 @@ def _replay_log(name: str, arguments: argparse.Namespace, progress: Callable[[in
     if arguments.wheel is not None:
         expected = "--wheel only with --device ss2"
         raise LogError(
-            "--wheel", "--wheel with a recorded log", expected, "omit it; a log's header describes its wheel"
+            "--wheel", "--wheel with a recorded log", expected, "omit it; the log's header has the wheel"
         )
     with open_log(name, lenient=arguments.lenient) as log:
         setup = build_setup(log.header, ruleset_of(log, arguments.rules), log.name, arguments.calls)

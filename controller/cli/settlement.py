@@ -115,7 +115,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     rounds = add_subcommand(
         actions,
         "rounds",
-        "print each round's times from last wager to close of bets, and from the close to motion and result",
+        "print, for each round, the time from the last wager to the close of bets, and from the close of bets"
+        " to the motion and to the result",
     )
     rounds.add_argument("table", help="the table's name")
     rounds.add_argument(

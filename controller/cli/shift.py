@@ -106,7 +106,7 @@ def shift_lines(shift: Shift) -> Iterator[str]:
     """Yield the shift as lines of text."""
     yield f"{shift.table}: {_when(shift)}"
     if not shift.synced:
-        yield "  the clock was not always synchronized, so times may be inaccurate"
+        yield "  the clock was not always synchronized, so times might be inaccurate"
     for title, lines in _sections(shift):
         yield ""
         yield title
@@ -207,7 +207,7 @@ def page_of(shift: Shift) -> str:
         f"<p>{escape(_when(shift))}</p>",
     ]
     if not shift.synced:
-        parts.append("<p>The clock was not always synchronized, so times may be inaccurate.</p>")
+        parts.append("<p>The clock was not always synchronized, so times might be inaccurate.</p>")
     for title, lines in _sections(shift):
         parts.append(f"<h2>{escape(title.capitalize())}</h2>")
         parts.extend(f"<p>{escape(printable(line))}</p>" for line in lines)
@@ -232,7 +232,7 @@ _WORDS: dict[Agreement, tuple[str, Style]] = {
     "agrees": ("agree", "green"),
     "differs": ("differ", "red"),
     "review": ("went to review, so the dealer's entry counts", "yellow"),
-    "entered_first": ("were entered before the controller called", "plain"),
+    "entered_first": ("were entered before the controller's call", "plain"),
     "not_entered": ("were not entered by anyone", "dim"),
 }
 

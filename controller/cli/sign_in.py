@@ -46,7 +46,7 @@ def add_sign_in_arguments(parser: argparse.ArgumentParser) -> None:
         type=Path,
         default=Path(state),
         metavar="DIR",
-        help=f"folder of the register and the signing key (default: $STATE_DIRECTORY, else {FOLDER})",
+        help=f"the folder of the register and the signing key (default: $STATE_DIRECTORY, else {FOLDER})",
     )
     parser.add_argument(
         "--socket",
@@ -151,7 +151,7 @@ def add_people_arguments(parser: argparse.ArgumentParser) -> None:
         type=Path,
         default=Path(FOLDER),
         metavar="DIR",
-        help=f"folder of the register (default: {FOLDER})",
+        help=f"the folder of the register (default: {FOLDER})",
     )
     parser.add_argument(
         "--sign-in",
@@ -218,7 +218,7 @@ def _add(arguments: argparse.Namespace, register: Register, file: Path) -> None:
 
 
 def _typed(what: str) -> str:
-    """Read a secret, twice at a terminal, else from a line of standard input. Raises RegisterError."""
+    """Read a secret: at a terminal, twice; otherwise, a line of standard input. Raises RegisterError."""
     if sys.stdin is None or not sys.stdin.isatty():
         return "" if sys.stdin is None else sys.stdin.readline().rstrip("\n")
     typed = getpass.getpass(f"{what}: ")

@@ -55,7 +55,7 @@ MEAN_FAULT_INTERVAL_S = 20.0
 _FIRST_FAULT_US = 15_000_000
 _KINDS: tuple[str, ...] = get_args(DeviceKind)
 _MAX_FOLDER_CHARS = 90
-"""Maximum length of the folder's path: 107 bytes, the limit for a socket, less the longest name inside."""
+"""Maximum length of the folder's path: a socket path's 107 bytes, less the longest name in the folder."""
 _MAX_RENDERED_THROWS = 1_000_003
 """Maximum number of throws per run, so that runs with different seeds have no throw in common."""
 
@@ -63,7 +63,7 @@ _MAX_RENDERED_THROWS = 1_000_003
 class ThrowRenderer:
     """A run's rendered throws; the same seed produces the same throws.
 
-    A throw takes some seconds of CPU time. A separate process computes the next throw while the virtual
+    A throw takes several seconds of CPU time. A separate process computes the next throw while the virtual
     table keeps its devices alive.
     """
 

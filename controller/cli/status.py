@@ -250,7 +250,7 @@ def health(device: Mapping[str, object]) -> str:
     seen_s = device.get("last_seen_s")
     if not device.get("up"):
         since = "offline since the start" if seen_s is None else f"offline for {seen_s:g} s"
-        why = str(message or "it sends no data").removeprefix("device_down: ")
+        why = str(message or "the device sends no data").removeprefix("device_down: ")
         return f"{since}: {why}{f'; {do}' if do and str(do) not in why else ''}"
     if codes := fault_codes(device):
         return f"faulty: {', '.join(codes)}{f'; {do}' if do else ''}"
@@ -286,7 +286,7 @@ ERRORS = frozenset(
         *("malformed", "spoilt_frames", "bad_sentences"),
     }
 )
-"""The device counters of unusable data."""
+"""The counters of a device's unusable data."""
 Device = dict[str, object]
 
 

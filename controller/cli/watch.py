@@ -118,7 +118,7 @@ class Watcher:
                 pass  # the `awaited` line contains the proposal and the allowed rulings
             case {"late_wager": {"wager": wager, "says": says}}:
                 self._commentary.event(
-                    f"late wager {wager}: {says}; enter confirm_late if it is valid", "yellow"
+                    f"late wager {wager}: {says}; if it is valid, enter confirm_late", "yellow"
                 )
             case {"lamp": {"name": name, "shows": shows}}:
                 self._commentary.event(f"lamp {name}: {shows}", "dim")

@@ -151,7 +151,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LateWager(msgspec.Struct, frozen=True, kw_only=True):
-    """A craps wager made with the dice out, which dealer and boxperson must confirm."""
+    """A craps wager made with the dice out, which the dealer and the boxperson must confirm."""
 
     wager: str
     says: str

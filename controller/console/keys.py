@@ -34,11 +34,11 @@ _VOID_WORDS: Mapping[str, str] = {"roll": "no_roll", "spin": "no_spin", "deal": 
 _VOID_LABELS: Mapping[str, str] = {"roll": "No Roll", "spin": "No Spin", "deal": "Misdeal"}
 CHIPS = ("blue", "yellow", "orange", "purple", "brown", "pink", "white", "grey")
 DICE_SETS = tuple(map(str, range(1, 9)))
-"""The numbers of the sets of dice, as on their boxes."""
+"""The numbers of the sets of dice, as printed on their boxes."""
 APPROVALS: Mapping[str, tuple[str, str]] = {
     "identity": (
         "Approve the change",
-        "Was it changed on purpose, and do you approve the table as it is now?",
+        "Was the change intended, and do you approve the table in its present state?",
     ),
     "device": ("Device repaired", "Was the device repaired and tested?"),
     "clock": ("The clock is correct", "Does the table's clock show the correct time now?"),
@@ -191,7 +191,7 @@ def _ruling_keys(attempt: str, number: int, kind: str, may: frozenset[str], floo
             label, done = (
                 ("Stakes returned", f"Have all stakes of {named} been returned?")
                 if attempt == "deal"
-                else (f"{_VOID_LABELS[attempt]} stands", f"Does {named} stay void?")
+                else (f"{_VOID_LABELS[attempt]} stands", f"Does {named} remain void?")
             )
         question = f"{done} It can't be changed afterwards."
         yield Key(label, {"name": "settled", "what": str(number)}, "quiet", question, label)
@@ -221,7 +221,7 @@ def _card_forms(floor: Floor, number: int, kind: str) -> Iterator[Form]:
             )  # fmt: skip
         elif floor.awaited is not None and floor.awaited.entered:
             yield Form(
-                "set_card", "A card that was entered wrongly", ("wrong", "card"), submit, str(number),
+                "set_card", "A card that was entered incorrectly", ("wrong", "card"), submit, str(number),
                 cards=floor.awaited.entered,
             )  # fmt: skip
         return

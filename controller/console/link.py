@@ -11,7 +11,7 @@ Json = dict[str, object]
 ANSWER_TIMEOUT_S = 12.0
 """Maximum time for an answer. An input can wait up to 5 s for the table's decision."""
 MAX_ANSWER_BYTES = 4 * 2**20
-"""Maximum size of an answer. A throw's drawing has about 100,000 bytes."""
+"""Maximum size of an answer. A throw's drawing takes about 100,000 bytes."""
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(Json).decode
 

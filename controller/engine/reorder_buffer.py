@@ -46,10 +46,10 @@ MAX_AHEAD_US = 1_000_000
 """Maximum lead of a reading's time over its arrival; with a larger lead, the reading is rejected."""
 
 STEP_US = 1_000_000
-"""Maximum lag of a reading that is not doubtful. With a larger lag, it is late or its clock was set back."""
+"""Maximum lag of a reading that is not doubtful; a larger lag shows a late reading or a clock set back."""
 
 LEAP_US = 1_000_000
-"""Maximum lead of a reading that is not doubtful. With a larger lead, it is invalid or follows a pause."""
+"""Maximum lead of a reading that is not doubtful; a larger lead shows an invalid time or a pause."""
 
 _ORDER_AT_SAME_TIME: tuple[type[Reading], ...] = (
     DeviceUp,
@@ -112,7 +112,9 @@ class ReorderBuffer:
         self._now = 0
         self._doubtful: _Doubtful | None = None
         self._contradiction: _Doubtful | None = None
-        """A reading that contradicts a doubtful reading far ahead; the next reading decides between them."""
+        """A reading that contradicts a doubtful reading far ahead; the next reading decides between the
+        two.
+        """
         self._shift_us = 0
         self.set_aside: list[tuple[AnyReading, int]] = []
         """The rejected readings that are not reported yet, each with the error of its time in us."""

@@ -1,7 +1,7 @@
 """Resumption after a stop: the attempts that were cut off, and the first outcomes of a new session.
 
-This module only computes. The daemon reads the state, the open attempts and the journal's last rows, and
-publishes the resulting outcomes.
+This module has no side effects. The daemon reads the state, the open attempts and the journal's last rows,
+and publishes the resulting outcomes.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

@@ -31,7 +31,7 @@ LATEST_ATTEMPT_INPUTS = RULINGS | {"decline"}
 ORDERED_INPUTS = frozenset({"test_mode"})
 """Inputs that never overtake earlier readings, because they decide whether readings count."""
 REJECTION_REPORT_US = 8_000_000
-"""Minimum time between two reports of rejected attempts, each of which causes many readings."""
+"""Minimum time between two reports of rejected attempts; a rejected attempt causes many readings."""
 
 CLOCK_OFF = "readings with impossible times don't count; check the device's clock"
 

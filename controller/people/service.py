@@ -1,8 +1,8 @@
 """The sign-in process, which checks PINs and cards, limits wrong tries, ends idle sessions and issues tokens.
 
 The process listens on a Unix socket, and answers each line (a JSON object) with a line. It runs as a
-dedicated user, who alone can read the register and the key. The socket's group admits the process that serves
-the screens.
+dedicated user; no other user except root can read the register and the key. The socket's group admits the
+process that serves the screens.
 """
 
 import asyncio
@@ -41,7 +41,7 @@ from controller.people.tokens import TOKEN_LIFE_US, BootClock, Claims, issue
 IDLE_US = 15 * 60 * 1_000_000
 """Default time without an entry after which a person is signed out."""
 MAX_SESSIONS = 64
-"""Maximum number of sessions; a further session ends the session that has been idle longest."""
+"""Maximum number of sessions; a further session ends the session that has been idle the longest."""
 
 
 class SignInRefused(Exception):

@@ -50,7 +50,7 @@ MAX_LINE_BYTES = 1 << 20
 GZIP_MAGIC = b"\x1f\x8b"
 GZIP_WBITS = 31
 _GZIP_END = 16
-"""Maximum number of NUL bytes at the end of a complete gzip stream: the last of deflate, CRC and length."""
+"""Maximum number of NUL bytes that end a complete gzip stream, in the last data, the CRC and the length."""
 
 
 def describe_read_error(error: zlib.error | OSError) -> str:

@@ -76,7 +76,7 @@ _decode_export = msgspec.json.Decoder(_Export).decode
 def read_advisories(path: Path) -> list[Advisory]:
     """Return the advisories of an export, except withdrawn ones.
 
-    An export is a JSON object, a JSON array, JSON lines, or a zip archive or folder of such files.
+    An export is a JSON object, a JSON array, JSON lines, or a zip archive or a folder of such files.
 
     Raises:
         AdvisoryFault: a part of the export is not an advisory, or no advisory is for Python packages.

@@ -47,7 +47,7 @@ def read_lock(path: Path) -> list[PinnedRelease]:
     """Return the pinned releases of a lock file.
 
     Raises:
-        LockFault: a line pins no release, or the file has no such line.
+        LockFault: a line does not pin a release, or no line pins one.
         OSError: the file can't be read.
     """
     text = path.read_text(encoding="utf-8").replace("\\\n", " ")

@@ -381,7 +381,7 @@ def test_a_person_skips_a_place_and_keeps_the_old_calibration(craps_for_words: L
     person.type("s")
     person.see("middle-front: not used")
     person.see("any four points match exactly")
-    person.see("write this to ")
+    person.see("write these changes to ")
     person.type("no")
     code, out = person.over()
     assert (code, "not written" in out) == (0, True)
@@ -430,7 +430,7 @@ def test_a_wheel_is_calibrated_from_a_recording_and_written_only_on_confirmation
     out = capsys.readouterr().out
     assert "beam 1:  130.0 ->  137." in out
     assert "-  beams_deg: [10, 130, 250] # the track beams, by beam number" in out
-    assert "not written; use --write to write it" in out
+    assert "nothing was written; use --write to write the changes" in out
     assert roulette.read_text() == before
     assert cli.main([*words, "--write"]) == 0
     assert "# the track beams, by beam number" in roulette.read_text()

@@ -68,7 +68,7 @@ def test_a_wrongly_entered_card_is_replaced_and_the_deal_counts(screens: Screens
     bob.choose("9")
     bob.choose("hearts")
     bob.touch(f"Enter dealer, 9♥ in deal {number}")
-    bob.reads("A card that was entered wrongly")
+    bob.reads("A card that was entered incorrectly")
     bob.choose("dealer: 9♥")
     bob.choose("8")
     bob.choose("diamonds")
