@@ -225,7 +225,7 @@ def _load(path: Path, kind: KeyKind, forbidden: int, expected: str) -> Key:
         descriptor = os.open(path, os.O_RDONLY)
     except OSError as error:
         found = f"no readable file ({error.strerror})"
-        raise JournalFault("journal_key_missing", path, found, "the table's signing key") from error
+        raise JournalFault("journal_key_missing", path, found, _KEY_OF[kind]) from error
     try:
         mode = os.fstat(descriptor).st_mode
         if not stat.S_ISREG(mode):

@@ -235,9 +235,13 @@ def check_contents(row: Row, path: Path) -> None:
     """Raise JournalFault if a row does not match its digests."""
     contents_match = row.body is None or contents_digest(row.body, row.after) == row.digest
     evidence_matches = row.evidence is None or sha256(row.evidence).digest() == row.evidence_digest
-    if not (contents_match and evidence_matches):
-        where = f"{path}, row {row.n}"
+    where = f"{path}, row {row.n}"
+    if not contents_match:
         raise JournalFault("journal_row_changed", where, "changed contents", "contents that match its digest")
+    if not evidence_matches:
+        raise JournalFault(
+            "journal_row_changed", where, "changed evidence", "evidence that matches its digest"
+        )
 
 
 def _exported(row: Row) -> dict[str, object]:

@@ -111,7 +111,7 @@ class Limits:
     """Size, in pages, at which an idle writer writes the WAL back. A busy writer does so at eight times this
     size."""
     wal_fault_pages: int = 16384
-    """Size, in pages (64 MB), at which the WAL is reported as a fault if a reader keeps it from being written
+    """Size, in pages (67 MB), at which the WAL is reported as a fault if a reader keeps it from being written
     back."""
     retry_s: float = 0.1
     """Pause after the first failed write. It doubles with each attempt, up to 50 times this duration."""

@@ -42,7 +42,7 @@ def test_a_rendered_throw_is_called_as_the_engine_simulated_it() -> None:
 
 def test_a_wheel_has_no_throws_to_render() -> None:
     settings = load_table(str(CONFIG / "roulette.yaml"))
-    with pytest.raises(UnplayableTableError, match="need a craps table"):
+    with pytest.raises(UnplayableTableError, match="need a 3600 by 1100 mm craps table"):
         with_rendered_camera(
             settings,
             types_for(settings),
