@@ -96,7 +96,7 @@ class SocketPort:
         return listener
 
     def _remove_stale(self) -> None:
-        """Remove an unused socket. Raises PortError if a program listens on it."""
+        """Remove an unused socket. Raises PortError if a program is listening on it."""
         path = Path(self.path)
         if not path.is_socket():
             return

@@ -161,9 +161,9 @@ class Pair:
         for rig in (first, second):
             if not rig.has_position:
                 raise RigError(
-                    f"camera {rig.file.camera}: the rig file has no `lens`, which each camera of a pair"
-                    " needs; `tablectl camera calibrate` measures it from pictures of the board held in the"
-                    " air"
+                    f"camera {rig.file.camera}: the rig file has no `lens`, or its `points` do not determine"
+                    " the camera's position, which a pair needs; `tablectl camera calibrate` measures the"
+                    " lens from pictures of the board held in the air, and the points from boards on the felt"
                 )
         self._rigs = (first, second)
         self._device = first.file.camera

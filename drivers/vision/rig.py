@@ -199,7 +199,7 @@ class Rig:
 
     @property
     def eye(self) -> Array:
-        """The camera's position in millimetres; available only if `has_position`."""
+        """The camera's position in millimetres; available only if `has_position` is true."""
         assert self._camera is not None
         rotation, moved = self._camera
         eye: Array = -rotation.T @ moved
@@ -270,8 +270,8 @@ class Rig:
     def height_error_mm(self, place_mm: Array, unknown_mm: float = UNKNOWN_HEIGHT_MM) -> float:
         """Return the standard error of a position (x, y) caused by a die's unknown height.
 
-        Only the error towards the walls that dice must hit counts: along the table if `walls` is `ends`, in
-        any direction if it is `all`. The error is 0 if the camera's position is unknown.
+        Only the error towards the walls that dice must hit is included: along the table if `walls` is `ends`,
+        and in any direction if it is `all`. The error is 0 if the camera's position is unknown.
         """
         if self._camera is None:
             return 0.0

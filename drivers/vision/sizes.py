@@ -1,4 +1,4 @@
-"""Checks whether a face agrees with the given length of a die's edge, which may be too short or too long.
+"""Checks whether a face agrees with the given length of a die's edge, which might be too short or too long.
 
 If the given length is too short, one pip of a large die can look like a small die's 1, and the pips around it
 like the small die's sides. However, pips are round, while sides are straight lines, and a large die's pip is

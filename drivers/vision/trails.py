@@ -27,7 +27,7 @@ smaller spot is a shadow or glare."""
 JOINED_FACTOR = 1.4
 """Minimum factor by which a spot's area increases when a second die joins it."""
 MAX_EDGES_PER_US = 8.0 / 19_000
-"""Maximum speed. Thrown 19 mm dice move at 1 to 7 m/s, and a die near the camera appears faster."""
+"""Maximum speed of a die. Thrown 19 mm dice move at 1 to 7 m/s, and a die near the camera appears faster."""
 PACE_FRAMES = 5
 """Number of latest frames whose maximum speed is taken as the limit of a die's speed. A bounce does not
 accelerate a die."""

@@ -30,7 +30,7 @@ class Contact:
             self.level = active
 
     def take_change(self, now_us: int) -> bool:
-        """Return whether the debounced state has changed since the last call; `since_us` is the time."""
+        """Return whether the debounced state has changed since the last call. The change is at `since_us`."""
         if self.level == self.active or now_us - self.since_us < BOUNCE_US:
             return False
         self.active = self.level
@@ -97,7 +97,7 @@ class Console(Board):
         return "switch", [("name", one["name"]), ("open", "1" if is_open else "0")], at_us
 
     def command(self, verb: str, fields: dict[str, str], now_us: int) -> tuple[bool, str]:
-        """Switch a lamp, or sound the buzzer."""
+        """Switch a lamp, sound the buzzer, or run the self-test."""
         if verb == "lamp":
             self.lamps.show(fields)
             return True, ""

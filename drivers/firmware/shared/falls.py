@@ -11,7 +11,7 @@ COUNTS_HZ = 2000000
 
 @rp2.asm_pio(fifo_join=rp2.PIO.JOIN_RX)
 def falls():
-    """Decrement X once every two cycles, and push it to the FIFO when the pin falls.
+    """Decrement X once every two cycles, and push X to the FIFO when the pin falls.
 
     The path for a falling pin takes six cycles and decrements X three times, so the count does not drift. A
     jump is not taken at X = 0, which costs one cycle in 71 minutes.

@@ -1,1 +1,1 @@
-"""The wall board, which measures the position and time of impacts on a wall with four piezo sensors."""
+"""The program of the wall board, whose four piezo sensors measure where and when a die strikes a wall."""

@@ -1,1 +1,1 @@
-"""The wheel board, with ball beams, index and pocket reader."""
+"""The program of the wheel board, which has ball beams, a drop sensor, a rotor index and a pocket reader."""
