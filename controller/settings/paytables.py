@@ -102,8 +102,9 @@ INSTALLED = Path("/etc/table")
 def accepted_file(ruleset: str) -> Path:
     """Return the path of a rule set's accepted findings. The file need not exist.
 
-    The file is in the directory named by TABLE_CONFIG. Without TABLE_CONFIG, it is next to the table file of
-    an installed table or, if there is none, in XDG_CONFIG_HOME (by default ~/.config).
+    It is `accepted/RULESET.json` in the directory named by TABLE_CONFIG. Without TABLE_CONFIG, the directory
+    is that of the table file of an installed table or, if there is none, `table-controller` in
+    XDG_CONFIG_HOME (by default ~/.config).
     """
     return _owners_home() / "accepted" / f"{ruleset}.json"
 

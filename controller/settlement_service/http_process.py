@@ -2,7 +2,7 @@
 
 It passes each request to the engine and returns the engine's answer. The engine (http_supervisor.py) starts
 this process with two open file descriptors: the listening socket and the channel to the engine. The process
-has no database, keys or tokens, and ends when the engine has ended.
+has no access to the database, the engine's key or the stored tokens, and ends when the engine has ended.
 """
 
 import asyncio

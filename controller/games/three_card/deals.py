@@ -128,7 +128,7 @@ class Deals:
             self._judge_after(reading)
 
     def late(self, reading: Reading) -> None:
-        """Handle a reading that arrived too late to be used. The position of such a card is unknown."""
+        """Handle a reading that arrived too late to be used. If it is a card, its position is unknown."""
         if not isinstance(reading, Card):
             return
         if not self.attempts.open and not self.would_begin(reading):
@@ -190,7 +190,10 @@ class Deals:
         self._add_input(entered)
 
     def _check_fold(self, position: str, entered: Input) -> None:
-        """Raise InputRefused for a fold on a position with Play or with a request for Play (T-DEAL-4)."""
+        """Raise InputRefused for a fold on a position with Play or with a request for Play (T-DEAL-4).
+
+        Staff may fold a position with a request once `PLAY_DECIDED_US` has passed since the request.
+        """
         if entered.name != "fold":
             return
         if position in self._played:
