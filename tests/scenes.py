@@ -128,7 +128,7 @@ def rest_of(readings: Iterable[AnyReading]) -> int:
     return max(r.t for r in readings if isinstance(r, DieRest))
 
 
-def says(t: int, name: str, by: str = "boxperson", **arguments: object) -> Input:
+def input_at(t: int, name: str, by: str = "boxperson", **arguments: object) -> Input:
     """Return a person's input at the console."""
     return Input(t=t, dev="console", name=name, by=by, **arguments)  # type: ignore[arg-type]  # any argument
 

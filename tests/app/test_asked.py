@@ -8,9 +8,9 @@ from controller.machines.flat import InputRefused
 from controller.model.effects import LateReading
 from controller.model.readings import Input
 from tests.app.house import HouseMaker, ManualClock, drain, live_of, unlocked
-from tests.scenes import says
+from tests.scenes import input_at
 
-LOCK = says(0, "lock", "supervisor")
+LOCK = input_at(0, "lock", "supervisor")
 
 
 def taken(inlet: Inlet) -> Input:
@@ -77,7 +77,7 @@ def test_the_core_answers_refused_and_accepted_inputs(house: HouseMaker) -> None
     daemon = house().open()
     unlocked(daemon)
     core = live_of(daemon).core
-    refused = core.enter(says(0, "settled"))
+    refused = core.enter(input_at(0, "settled"))
     daemon.clock.reach(daemon.clock.now_us() + 1000)
     obeyed = core.enter(LOCK)
     daemon.clock.reach(daemon.clock.now_us() + 500_000)
@@ -98,7 +98,7 @@ def test_a_ruling_on_a_throw_cut_off_by_a_power_failure_is_answered(house: House
     from tests.app.test_core import cut_off_in_flight  # noqa: PLC0415 the scene belongs to that module
 
     daemon = cut_off_in_flight(house())
-    asked = live_of(daemon).core.enter(says(0, "void", reason="power_lost"))
+    asked = live_of(daemon).core.enter(input_at(0, "void", reason="power_lost"))
     drain(daemon)
     assert asked is not None
     assert asked.wait(60)

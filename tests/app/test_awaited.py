@@ -18,7 +18,7 @@ from controller.cli.status import health, status_lines
 from controller.model.readings import DieAt, Switch
 from tests.app.house import House, HouseMaker, drain, live_of, play, unlocked
 from tests.app.rig import PATIENCE_S, Json
-from tests.scenes import SECOND_US, says, throw
+from tests.scenes import SECOND_US, input_at, throw
 
 UNSURE = throw(10 * SECOND_US, (3, 4), confidence=0.4)
 
@@ -51,7 +51,7 @@ def test_a_review_is_in_the_status_with_what_is_missing_and_the_allowed_inputs(h
 
 def test_a_review_leaves_the_status_once_a_person_has_ruled(house: HouseMaker) -> None:
     _, daemon = under_review(house)
-    play(daemon, [says(15 * SECOND_US, "set_dice", dice=[3, 4], what="1")])
+    play(daemon, [input_at(15 * SECOND_US, "set_dice", dice=[3, 4], what="1")])
     assert status_seen(daemon)["awaited"] is None
     assert daemon.headline() == "table open, unlocked"
     assert live_of(daemon).core.lamps.shown["review"] == "off"
@@ -64,7 +64,7 @@ def test_a_throw_cut_off_by_a_restart_is_in_the_status(house: HouseMaker) -> Non
     awaited = status_seen(daemon)["awaited"]
     assert isinstance(awaited, dict)
     assert (awaited["number"], awaited["may"]) == (1, ["no_roll", "void"])
-    play(daemon, [says(20 * SECOND_US, "no_roll")])
+    play(daemon, [input_at(20 * SECOND_US, "no_roll")])
     assert status_seen(daemon)["awaited"] is None
 
 
@@ -97,7 +97,7 @@ def test_a_watcher_that_connects_during_a_review_receives_it_at_once_and_then_it
         awaited = next(heard)["awaited"]
         assert isinstance(awaited, dict)
         assert (awaited["number"], awaited["state"]) == (1, "review")
-        play(daemon, [says(15 * SECOND_US, "no_roll", what="1")])
+        play(daemon, [input_at(15 * SECOND_US, "no_roll", what="1")])
         assert next(line for line in heard if "awaited" in line) == {"awaited": None}
 
 
@@ -119,7 +119,7 @@ def test_a_lock_is_reported_with_who_set_it_and_what_clears_it(house: HouseMaker
     one = house()
     daemon = one.open()
     unlocked(daemon)
-    play(daemon, [says(10 * SECOND_US, "lock", "supervisor", who="ann", reason="the felt is torn")])
+    play(daemon, [input_at(10 * SECOND_US, "lock", "supervisor", who="ann", reason="the felt is torn")])
     for _ in range(2):
         lock = status_seen(daemon)["locked"]
         assert isinstance(lock, dict)

@@ -18,14 +18,14 @@ from controller.machines.setup import State, read_memory, to_json_values
 from controller.model.outcomes import Bets, DealReview, DealVoid, Outcome, RollNoRoll, RollReview, TableEvent
 from controller.model.readings import AnyReading, Card, DeviceDown, DeviceUp, Face, Input, Switch
 from tests.app.house import House, HouseMaker, drain, live_of, play, unlocked
-from tests.scenes import SECOND_US, TABLE, says, throw
+from tests.scenes import SECOND_US, TABLE, input_at, throw
 
 START_US = 10 * SECOND_US
-SEATS = says(START_US, "seats", "dealer", seats=("1", "2"))
-NO_MORE_BETS = says(START_US + SECOND_US, "no_more_bets", "dealer")
+SEATS = input_at(START_US, "seats", "dealer", seats=("1", "2"))
+NO_MORE_BETS = input_at(START_US + SECOND_US, "no_more_bets", "dealer")
 HANDS = (("1", "Qh Jd 2c"), ("2", "7s 7d 9h"), ("dealer", "3s Kc 8d"))
-PLAYS = says(30 * SECOND_US, "play", "player", seat="1")
-FOLDS = says(31 * SECOND_US, "fold", "player", seat="2")
+PLAYS = input_at(30 * SECOND_US, "play", "player", seat="1")
+FOLDS = input_at(31 * SECOND_US, "fold", "player", seat="2")
 IN_HOLD = Switch(t=31_200_000, dev="console", name="bell", open=False)
 """A fifth of a second after the last fold, when the deal is decided and its call is still held."""
 POWER_LOST = ["power_lost"]
@@ -124,7 +124,7 @@ def test_T_IRR_1_a_deal_cut_off_is_reviewed_and_then_void_with_all_stakes_back(
     review = next(outcome for outcome in again.outcomes() if isinstance(outcome.data, DealReview))
     assert codes(review) == POWER_LOST
     assert state_of(daemon).three_card == state_of(one.daemons[0]).three_card
-    play(daemon, [says(40 * SECOND_US, "misdeal", "dealer", who="ann")])
+    play(daemon, [input_at(40 * SECOND_US, "misdeal", "dealer", who="ann")])
     void, opened = again.outcomes()[-2:]
     assert isinstance(void.data, DealVoid)
     assert (void.data.deal, void.data.by, void.data.who) == (1, "dealer", "ann")
@@ -139,7 +139,7 @@ def test_a_deal_cut_off_without_a_ruling_lapses_at_the_next_card(house: HouseMak
     again, daemon = started_again(one, tmp_path)
     unlocked(daemon)
     play(daemon, [*cards(start_us=60 * SECOND_US)])
-    play(daemon, [says(80 * SECOND_US, "play", seat="1"), says(81 * SECOND_US, "play", seat="2")])
+    play(daemon, [input_at(80 * SECOND_US, "play", seat="1"), input_at(81 * SECOND_US, "play", seat="2")])
     void = next(outcome for outcome in again.outcomes() if isinstance(outcome.data, DealVoid))
     assert codes(void) == [*POWER_LOST, "unruled"]
     assert again.types()[-5:] == ["deal.void", "bets.opened", "bets.closed", "deal.called", "bets.opened"]
@@ -168,7 +168,7 @@ def test_a_deal_under_review_at_the_cut_is_not_reported_twice(house: HouseMaker,
     assert one.types()[-1] == "deal.review"
     again, daemon = started_again(one, tmp_path)
     assert again.types().count("deal.review") == 1
-    play(daemon, [says(40 * SECOND_US, "void", "dealer")])
+    play(daemon, [input_at(40 * SECOND_US, "void", "dealer")])
     assert again.types()[-2:] == ["deal.void", "bets.opened"]
 
 
@@ -184,7 +184,7 @@ def test_a_deal_that_was_called_is_not_cut_off(house: HouseMaker, tmp_path: Path
 
 def test_who_sits_where_survives_a_cut_before_any_card(house: HouseMaker, tmp_path: Path) -> None:
     one, daemon = played(house, "three-card", [])
-    play(daemon, [says(START_US, "seats", "dealer", seats=("1", "2"), what="ann")])
+    play(daemon, [input_at(START_US, "seats", "dealer", seats=("1", "2"), what="ann")])
     assert one.types()[-1] == "table.unlocked"
     _, daemon = started_again(one, tmp_path)
     named = read_memory(state_of(daemon).three_card, as_three_card_state)
@@ -235,7 +235,7 @@ def readings_of_step(step: tuple[str, str | int | tuple[str, str | int]], t: int
     """Return the readings of one step of the game."""
     what, more = step
     seat, amount = more if isinstance(more, tuple) else (str(more), 0)
-    by: Callable[..., Input] = says
+    by: Callable[..., Input] = input_at
     match what:
         case "draws":
             return [by(t, "draw_button", "dealer", seat=seat, card=amount)]
@@ -308,7 +308,7 @@ def test_H_DEAL_1_after_a_card_pitched_during_a_power_cut_the_next_cards_are_not
     again, after = started_again(one, tmp_path)
     at_us = START_US + 100 * SECOND_US
     unlocked(after)
-    play(after, [says(at_us + SECOND_US, "buy", "dealer", seat="2", count=1)])
+    play(after, [input_at(at_us + SECOND_US, "buy", "dealer", seat="2", count=1)])
     goes_on(after, ("pitch", 9), at_us + 2 * SECOND_US)
     assert "card.pitched" not in again.types()
     refused = again.outcomes()[-1].data
@@ -329,7 +329,7 @@ def test_H_LEGAL_4_a_roll_cut_off_in_flight_is_rolled_again_and_no_card_is_sold_
     new = again.outcomes()[len(one.outcomes()) :]
     assert isinstance(new[0].data, RollReview)
     assert state_of(daemon).high_roller == before
-    play(daemon, [says(t + 20 * SECOND_US, "no_roll", "dealer")])
+    play(daemon, [input_at(t + 20 * SECOND_US, "no_roll", "dealer")])
     unlocked(daemon)
     goes_on(daemon, GAME[place], t + 60 * SECOND_US)
     new = again.outcomes()[len(one.outcomes()) :]
@@ -348,7 +348,7 @@ def test_gap_H_19_a_game_declared_void_after_a_cut_voids_the_roll_in_flight_firs
     t = START_US + ROLLS[1] * 10 * SECOND_US
     arrives(daemon, readings_of_step(GAME[ROLLS[1]], t)[:60])
     again, daemon = started_again(one, tmp_path)
-    play(daemon, [says(t + 20 * SECOND_US, "void", "dealer", what="game")])
+    play(daemon, [input_at(t + 20 * SECOND_US, "void", "dealer", what="game")])
     assert again.types()[-3:] == ["roll.no_roll", "game.void", "bets.opened"]
 
 
@@ -369,19 +369,22 @@ def test_a_state_change_without_an_outcome_gets_its_own_journal_row_and_only_the
     one, daemon = game_until(house, tmp_path, 1)
     play(
         daemon,
-        [says(50 * SECOND_US, "nonsense", "dealer"), says(51 * SECOND_US, "leave", "dealer", seat="9")],
+        [
+            input_at(50 * SECOND_US, "nonsense", "dealer"),
+            input_at(51 * SECOND_US, "leave", "dealer", seat="9"),
+        ],
     )
     noted = [row for row in one.rows() if row.name == STATE_NOTED]
     assert [msgspec.json.decode(row.body or b"", type=Noted).changed for row in noted] == [("high_roller",)]
 
 
 def test_test_mode_leaves_no_trace_in_the_state(house: HouseMaker) -> None:
-    one, daemon = played(house, "high-roller", [says(START_US, "test_mode", "technician", on=True)])
+    one, daemon = played(house, "high-roller", [input_at(START_US, "test_mode", "technician", on=True)])
     play(daemon, [DeviceDown(t=START_US + 10_000, dev="shoe"), DeviceUp(t=START_US + 20_000, dev="shoe")])
     play(
         daemon,
         [*readings_of_step(("draws", ("1", "Q")), 2 * START_US), DeviceDown(t=2 * START_US, dev="shoe")],
     )
     play(daemon, [DeviceUp(t=3 * START_US, dev="shoe")])
-    play(daemon, [says(4 * START_US, "test_mode", "technician", on=False)])
+    play(daemon, [input_at(4 * START_US, "test_mode", "technician", on=False)])
     assert STATE_NOTED not in [row.name for row in one.rows()]

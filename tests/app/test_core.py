@@ -16,7 +16,7 @@ from controller.model.readings import DeviceUp, Input, Switch
 from controller.settings.tables import load_table
 from tests.app.house import House, HouseMaker, ManualClock, drain, live_of, play, unlocked
 from tests.app.rig import PATIENCE_S, until
-from tests.scenes import SECOND_US, says, throw
+from tests.scenes import SECOND_US, input_at, throw
 
 
 def cut_off_in_flight(house: House) -> Daemon:
@@ -94,7 +94,7 @@ def test_an_unlock_at_the_console_before_the_self_test_has_passed_is_refused(
 ) -> None:
     one = house(self_test_devices=True)
     daemon = one.open()
-    play(daemon, [says(SECOND_US, "unlock")])
+    play(daemon, [input_at(SECOND_US, "unlock")])
     refused = one.outcomes()[-1].data
     assert one.types() == ["table.locked", "input.refused"]
     assert isinstance(refused, TableEvent)
@@ -128,7 +128,7 @@ def test_an_unlock_is_refused_while_the_state_of_a_door_is_unknown(house: HouseM
     daemon = one.open()
     devices = sorted(load_table("craps").devices)
     play(daemon, [DeviceUp(t=SECOND_US + n, dev=dev) for n, dev in enumerate(devices)])
-    play(daemon, [says(2 * SECOND_US, "unlock")])
+    play(daemon, [input_at(2 * SECOND_US, "unlock")])
     (refused,) = [outcome.data for outcome in one.outcomes() if outcome.type == "input.refused"]
     assert isinstance(refused, TableEvent)
     assert "console has not reported its switches" in (refused.says or "")
@@ -161,7 +161,7 @@ def test_a_lock_set_by_a_person_survives_a_restart(house: HouseMaker) -> None:
     one = house()
     daemon = one.open()
     unlocked(daemon)
-    play(daemon, [says(5 * SECOND_US, "lock", reason="dispute")])
+    play(daemon, [input_at(5 * SECOND_US, "lock", reason="dispute")])
     daemon = one.restart(daemon)
     drain(daemon)
     live_of(daemon).test()
@@ -174,7 +174,7 @@ def test_bets_closed_without_a_spin_are_published_as_open_at_the_next_start(hous
     one = house(table="roulette")
     daemon = one.open()
     unlocked(daemon)
-    play(daemon, [says(5 * SECOND_US, "no_more_bets", "dealer")])
+    play(daemon, [input_at(5 * SECOND_US, "no_more_bets", "dealer")])
     daemon = one.restart(daemon)
     drain(daemon)
     closed, opened, locked = one.outcomes()[-3:]
@@ -188,7 +188,7 @@ def test_a_throw_cut_off_by_a_restart_is_reviewed_at_the_start_and_ruled_void_by
 ) -> None:
     one = house()
     daemon = cut_off_in_flight(one)
-    play(daemon, [says(SECOND_US, "void", who="ann")])
+    play(daemon, [input_at(SECOND_US, "void", who="ann")])
     review, locked, ruled, opened = one.outcomes()[-4:]
     assert isinstance(review.data, RollReview)
     assert [reason.code for reason in review.data.reasons] == ["power_lost"]
@@ -229,7 +229,7 @@ def test_readings_lost_in_flight_raise_a_fault_and_a_review_and_no_call(house: H
     assert not all(posted)
     assert [fault.code for fault in daemon.faults.locking] == ["inlet_overflow"]
     drain(daemon)
-    play(daemon, [says(25 * SECOND_US, "inspected", what="nothing")])
+    play(daemon, [input_at(25 * SECOND_US, "inspected", what="nothing")])
     types = one.types()
     assert "roll.called" not in types
     assert "roll.no_roll" not in types
@@ -273,12 +273,12 @@ def test_a_fault_during_test_mode_locks_the_table_once_test_mode_ends(house: Hou
     one = house()
     daemon = one.open()
     unlocked(daemon)
-    play(daemon, [says(5 * SECOND_US, "test_mode", "technician", on=True)])
+    play(daemon, [input_at(5 * SECOND_US, "test_mode", "technician", on=True)])
     daemon.faults.report(Fault("clock_stepped", "wall clock", "an hour"))
-    play(daemon, [says(10 * SECOND_US, "no_roll")])
+    play(daemon, [input_at(10 * SECOND_US, "no_roll")])
     assert "table.locked" not in one.types()[2:]
-    play(daemon, [says(20 * SECOND_US, "test_mode", "technician", on=False)])
-    play(daemon, [says(30 * SECOND_US, "inspected", what="nothing")])
+    play(daemon, [input_at(20 * SECOND_US, "test_mode", "technician", on=False)])
+    play(daemon, [input_at(30 * SECOND_US, "inspected", what="nothing")])
     assert one.types()[2] == "table.locked"
 
 
@@ -307,7 +307,7 @@ def test_an_exception_in_the_core_is_a_fault_and_ends_the_daemon_with_exit_code_
 
     monkeypatch.setattr(live_of(daemon).core.devices, "note", defect)
     daemon.begin()
-    daemon.inlet.post(says(1, "no_roll"))
+    daemon.inlet.post(input_at(1, "no_roll"))
     daemon.run()
     assert daemon.close() == 70
     assert "core_failed" in [fault.code for fault in daemon.faults.present]

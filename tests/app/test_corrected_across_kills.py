@@ -17,15 +17,15 @@ from tests.app.house import HouseMaker
 from tests.app.money import MoneySession
 from tests.app.rig import lines_of, tick, until
 from tests.app.test_corrected_after_a_stop import CASES, Bet, Case, accounts_of, played_right
-from tests.scenes import SECOND_US, says
+from tests.scenes import SECOND_US, input_at
 from tests.settlement_service.postgres import Cluster, needs_postgres
 
 CHIPS = 10_000
 FIRST_RULINGS = {
-    "craps": says(0, "set_dice", dice=[3, 3], what="1"),
-    "roulette": says(0, "set_number", "dealer", number="20", what="1"),
-    "three-card": says(0, "set_card", "dealer", card="9d", seat="1", what="1 Jd"),
-    "high-roller": says(0, "set_dice", "dealer", dice=[5, 5], what="1"),
+    "craps": input_at(0, "set_dice", dice=[3, 3], what="1"),
+    "roulette": input_at(0, "set_number", "dealer", number="20", what="1"),
+    "three-card": input_at(0, "set_card", "dealer", card="9d", seat="1", what="1 Jd"),
+    "high-roller": input_at(0, "set_dice", "dealer", dice=[5, 5], what="1"),
 }
 """Invalid first rulings; each call is corrected once more after the kill."""
 
@@ -70,7 +70,7 @@ def test_a_correction_before_and_one_after_a_kill_leave_the_accounts_as_if_the_c
     published = played_right(house, case, tmp_path)
     spun = next((outcome.data for outcome in published if isinstance(outcome.data, SpinCalled)), None)
     if spun is not None:
-        ruling = says(0, "set_number", "dealer", number=spun.number, what="1")
+        ruling = input_at(0, "set_number", "dealer", number=spun.number, what="1")
         straight: Bet = ("straight", 100, {"numbers": [spun.number]})
         bets = (straight, *case.bets[1:])
         case = replace(case, ruling=ruling, bets=bets)

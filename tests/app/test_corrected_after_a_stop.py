@@ -14,7 +14,7 @@ from controller.settings.tables import load_table
 from drivers.sim import wheel
 from tests.app.house import House, HouseMaker, live_of, play, unlocked
 from tests.app.test_money_kills import copy_at_rest
-from tests.scenes import SECOND_US, TABLE, says, throw
+from tests.scenes import SECOND_US, TABLE, input_at, throw
 from tests.settlement_service.postgres import BINARIES, Cluster
 from tests.settlement_service.rig import House as Bank
 from tests.settlement_service.rig import SealedTable, key_in
@@ -34,10 +34,10 @@ class Case:
 
 
 def craps() -> Case:
-    named = says(SECOND_US, "new_shooter", seat="3")
+    named = input_at(SECOND_US, "new_shooter", seat="3")
     bets: tuple[Bet, ...] = (("pass", 500, {}), ("field", 200, {}))
-    ruling = says(0, "set_dice", dice=[5, 6], what="1")
-    since = says(8 * SECOND_US, "new_shooter", seat="5")
+    ruling = input_at(0, "set_dice", dice=[5, 6], what="1")
+    since = input_at(8 * SECOND_US, "new_shooter", seat="5")
     return Case(
         "craps",
         [named, *throw(2 * SECOND_US, (2, 2)), since],
@@ -51,8 +51,8 @@ def roulette() -> Case:
     _, feed, _ = wheel.simulate(3, {"valid": 1.0}, 1, wheel=wheel.AMERICAN)
     readings = [reading for _, reading in feed]
     after = max(reading.t for reading in readings) + 5 * SECOND_US
-    at_once = says(after, "set_number", "dealer", number="17", what="1")
-    ruling = says(0, "set_number", "dealer", number="17", what="1")
+    at_once = input_at(after, "set_number", "dealer", number="17", what="1")
+    ruling = input_at(0, "set_number", "dealer", number="17", what="1")
     bets: tuple[Bet, ...] = (("straight", 100, {"numbers": ["17"]}), ("low", 100, {}), ("even", 100, {}))
     return Case("roulette", readings, [*readings, at_once], ruling, bets)
 
@@ -61,27 +61,27 @@ def three_card() -> Case:
     def dealt(second: str) -> list[AnyReading]:
         hands = {"1": ["Qh", second, "2c"], "dealer": ["3s", "Kc", "8d"]}
         cards = [(face, seat) for seat, hand in hands.items() for face in hand]
-        out: list[AnyReading] = [says(SECOND_US, "seats", "dealer", seats=["1"])]
+        out: list[AnyReading] = [input_at(SECOND_US, "seats", "dealer", seats=["1"])]
         for number, (face, seat) in enumerate(cards):
             t = (2 + number) * SECOND_US
             out.append(Card(t=t, dev="shoe", rank=face[0], suit=face[1], to=seat))  # type: ignore[arg-type]  # a suit
-        return [*out, says(20 * SECOND_US, "play", "dealer", seat="1")]
+        return [*out, input_at(20 * SECOND_US, "play", "dealer", seat="1")]
 
-    ruling = says(0, "set_card", "dealer", card="Qd", seat="1", what="1 Jd")
+    ruling = input_at(0, "set_card", "dealer", card="Qd", seat="1", what="1 Jd")
     bets: tuple[Bet, ...] = (("ante", 200, {"seat": "1"}), ("pair_plus", 100, {"seat": "1"}))
     return Case("three-card", dealt("Jd"), dealt("Qd"), ruling, bets)
 
 
 def high_roller() -> Case:
     drawn = [
-        says(SECOND_US, "draw_button", "dealer", seat="1", card="Q"),
-        says(2 * SECOND_US, "draw_button", "dealer", seat="2", card="9"),
-        says(3 * SECOND_US, "buy", "dealer", seat="1", count=1),
-        says(4 * SECOND_US, "set_card", "dealer", seat="1", card="9"),
-        says(5 * SECOND_US, "buy", "dealer", seat="2", count=1),
-        says(6 * SECOND_US, "set_card", "dealer", seat="2", card="7"),
+        input_at(SECOND_US, "draw_button", "dealer", seat="1", card="Q"),
+        input_at(2 * SECOND_US, "draw_button", "dealer", seat="2", card="9"),
+        input_at(3 * SECOND_US, "buy", "dealer", seat="1", count=1),
+        input_at(4 * SECOND_US, "set_card", "dealer", seat="1", card="9"),
+        input_at(5 * SECOND_US, "buy", "dealer", seat="2", count=1),
+        input_at(6 * SECOND_US, "set_card", "dealer", seat="2", card="7"),
     ]
-    ruling = says(0, "set_dice", "dealer", dice=[3, 4], what="1")
+    ruling = input_at(0, "set_dice", "dealer", dice=[3, 4], what="1")
     start = 10 * SECOND_US
     return Case("high-roller", [*drawn, *throw(start, (3, 6))], [*drawn, *throw(start, (3, 4))], ruling)
 

@@ -18,7 +18,7 @@ from controller.settlement_service.account_requests import AccountRequests, Call
 from controller.settlement_service.embedded import EmbeddedEngine
 from tests.app.house import House, live_of, play, unlocked
 from tests.app.rig import until
-from tests.scenes import SECOND_US, says, throw
+from tests.scenes import SECOND_US, input_at, throw
 
 STAFF = Caller(name="cage", role="staff")
 CHIPS = 10_000
@@ -59,7 +59,7 @@ class FinishedSession:
         desk = AccountRequests(taker._engine)
         desk.open_account(RequestIdentity(STAFF, "account"), "ann")
         desk.pay(RequestIdentity(STAFF, "chips"), "ann", CHIPS)
-        play(daemon, [says(3 * SECOND_US, "new_shooter", seat="1"), *throw(5 * SECOND_US, (4, 4))])
+        play(daemon, [input_at(3 * SECOND_US, "new_shooter", seat="1"), *throw(5 * SECOND_US, (4, 4))])
         until(lambda: taker._engine.settled("craps") is not None, "the settled roll")
         daemon.close()
         self.published: list[Outcome] = one.outcomes()

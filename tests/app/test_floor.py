@@ -16,7 +16,7 @@ from controller.people import tokens
 from tests.app.house import HouseMaker, drain, play, unlocked
 from tests.app.rig import Json
 from tests.engine.test_allowed import WORDS
-from tests.scenes import SECOND_US, says, throw
+from tests.scenes import SECOND_US, input_at, throw
 
 SCREEN = Peer(1, 900, "table-screen", frozenset({"screen"}))
 STAFF = Peer(1, 901, "ann", frozenset({"staff"}))
@@ -80,7 +80,7 @@ def test_a_screen_receives_what_each_role_may_enter(daemon: Daemon) -> None:
 
 def test_a_screen_receives_the_last_results_with_their_corrections(daemon: Daemon) -> None:
     play(daemon, throw(10 * SECOND_US, (3, 4)))
-    play(daemon, [says(20 * SECOND_US, "set_dice", dice=(2, 2), who="ann", what="1")])
+    play(daemon, [input_at(20 * SECOND_US, "set_dice", dice=(2, 2), who="ann", what="1")])
     (result,) = results(daemon)
     assert [word["type"] for word in published_to(result)] == ["roll.called", "roll.corrected"]
     answer = ask(daemon, NOBODY, do="board")
@@ -93,7 +93,7 @@ def test_a_screen_receives_the_last_results_with_their_corrections(daemon: Daemo
 def test_the_counts_restart_when_the_table_opens(daemon: Daemon) -> None:
     play(daemon, throw(10 * SECOND_US, (3, 4)))
     assert ask(daemon, NOBODY, do="board")["counts"] == {"7": 1}
-    play(daemon, [says(20 * SECOND_US, "close_table"), says(21 * SECOND_US, "open_table")])
+    play(daemon, [input_at(20 * SECOND_US, "close_table"), input_at(21 * SECOND_US, "open_table")])
     assert ask(daemon, NOBODY, do="board")["counts"] == {}
 
 
@@ -237,7 +237,7 @@ def test_the_set_of_dice_in_play_is_named_between_two_rolls(daemon: Daemon) -> N
     assert isinstance(may, dict)
     assert "dice_set" in may["boxperson"]
     assert "dice_set" not in may["technician"]
-    play(daemon, [says(10 * SECOND_US, "dice_set", what="3")])
+    play(daemon, [input_at(10 * SECOND_US, "dice_set", what="3")])
     assert floor(daemon)["state"]["dice_set"] == "3"  # type: ignore[index]  # JSON
     play(daemon, throw(20 * SECOND_US, (3, 4), confidence=0.4))
     assert "dice_set" not in floor(daemon)["may"]["boxperson"]  # type: ignore[index]  # JSON

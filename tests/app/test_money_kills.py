@@ -22,7 +22,7 @@ from controller.model.readings import AnyReading
 from drivers.sim import dice, high_roller
 from drivers.sim.scenes import Feed, in_order_of_arrival
 from tests.app.house import House, HouseMaker, drain, live_of, play, unlocked
-from tests.scenes import SECOND_US, says
+from tests.scenes import SECOND_US, input_at
 from tests.settlement_service.rig import House as Bank
 from tests.settlement_service.rig import SealedTable, key_in
 
@@ -159,7 +159,7 @@ class InterruptedTable:
         view = live_of(self.daemon).core.view
         assert [cut.attempt for cut in view.pending] == ["roll"]
         if self.cut_off % 2:
-            play(self.daemon, [says(self.now_us, "no_roll", "dealer")])
+            play(self.daemon, [input_at(self.now_us, "no_roll", "dealer")])
         unlocked(self.daemon)
 
     def close(self) -> None:

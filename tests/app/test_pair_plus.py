@@ -10,7 +10,7 @@ from controller.machines.setup import read_memory
 from controller.model.outcomes import Bets
 from tests.app.house import HouseMaker, drain, live_of, play, unlocked
 from tests.app.test_awaited import status_seen
-from tests.scenes import SECOND_US, says
+from tests.scenes import SECOND_US, input_at
 
 
 def test_T_DEAL_2b_positions_without_pair_plus_are_journaled_and_prompted_for_when_bets_close(
@@ -19,7 +19,7 @@ def test_T_DEAL_2b_positions_without_pair_plus_are_journaled_and_prompted_for_wh
     one = house(table="three-card")
     daemon = one.open()
     unlocked(daemon)
-    play(daemon, [says(10 * SECOND_US, "seats", "dealer", seats=["2", "5"])])
+    play(daemon, [input_at(10 * SECOND_US, "seats", "dealer", seats=["2", "5"])])
     live_of(daemon)._enter_without_pair_plus(("2", "5"))
     drain(daemon)
     assert "settlement.said" in [row.name for row in one.rows()]
@@ -27,7 +27,7 @@ def test_T_DEAL_2b_positions_without_pair_plus_are_journaled_and_prompted_for_wh
     drain(daemon)
     shown = "\n".join(status_lines(Screen(StringIO(), {}), status_seen(daemon), everything=False))
     assert "2, 5: announce them before dealing (T-DEAL-2b)" in shown
-    play(daemon, [says(daemon.clock.now_us() + SECOND_US, "no_more_bets", "dealer")])
+    play(daemon, [input_at(daemon.clock.now_us() + SECOND_US, "no_more_bets", "dealer")])
     (closed,) = (outcome.data for outcome in one.outcomes() if outcome.type == "bets.closed")
     assert isinstance(closed, Bets)
     assert describe(closed).endswith("name the positions without Pair Plus: 2, 5")

@@ -23,7 +23,7 @@ from controller.settlement_service.faults import RequestRefused
 from tests.app.house import House, HouseMaker, drain, live_of, unlocked
 from tests.app.rig import PATIENCE_S, until
 from tests.app.test_card_tables import NO_MORE_BETS, SEATS, cards
-from tests.scenes import SECOND_US, says
+from tests.scenes import SECOND_US, input_at
 
 STAFF = Caller(name="cage", role="staff")
 MS = 1000
@@ -90,7 +90,7 @@ class Table:
         drain(self.daemon)
 
     def acts(self, act: str, seat: str, after_ms: int, by: str = "player") -> None:
-        self.comes(says(self.now_us + after_ms * MS, act, by, seat=seat))
+        self.comes(input_at(self.now_us + after_ms * MS, act, by, seat=seat))
 
     def asks(self, wager: str) -> None:
         """Request a wager at position 1 in a separate thread, and wait until the table has received it."""

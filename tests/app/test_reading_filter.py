@@ -7,7 +7,7 @@ from controller.app.hub import MAX_HELD_BACK, TIMING, Hub, ReadingFilter, Watche
 from controller.app.peers import Peer, Role
 from controller.model.readings import BallBeam, Card, DieAt, Input, RotorIndex
 from controller.settings.rulesets import load_ruleset
-from tests.scenes import says
+from tests.scenes import input_at
 
 CARD = Card(t=1, dev="shoe", rank="Q", suit="h", to=3)
 BEAM = BallBeam(t=2, dev="wheel", beam=1)
@@ -33,7 +33,7 @@ def test_T_DEAL_3_a_card_dealt_face_down_is_masked_for_every_watcher() -> None:
     assert heard(technician) == seen
 
 
-@pytest.mark.parametrize("entered", [says(1, "set_card", "dealer", card="Qh", what="Qd", seat=3)])
+@pytest.mark.parametrize("entered", [input_at(1, "set_card", "dealer", card="Qh", what="Qd", seat=3)])
 def test_T_DEAL_3_a_card_that_a_person_enters_is_masked_for_every_watcher(entered: Input) -> None:
     reading_filter, dealer, _ = house("three-card-poker-12-014")
     reading_filter.publish(entered, betting=False)

@@ -17,7 +17,7 @@ from controller.model.readings import AnyReading, Input
 from tests.app.house import House, HouseMaker, drain, live_of, play, unlocked
 from tests.app.rig import until
 from tests.journal.tamper import sql, tamper
-from tests.scenes import SECOND_US, says, throw
+from tests.scenes import SECOND_US, input_at, throw
 
 
 def codes(one: House) -> list[str]:
@@ -234,8 +234,8 @@ def test_a_table_unlocked_at_the_console_during_a_fault_is_locked_again(
     unlocked(daemon)
     one.wall.us += 10 * 3_600_000_000
     daemon.run_periodic_tasks()
-    play(daemon, [says(10 * SECOND_US, "inspected", what="nothing")])
-    play(daemon, [says(20 * SECOND_US, "unlock")])
+    play(daemon, [input_at(10 * SECOND_US, "inspected", what="nothing")])
+    play(daemon, [input_at(20 * SECOND_US, "unlock")])
     play(daemon, [Input(t=30 * SECOND_US, dev="console", name="inspected", by="dealer")])
     locks = [kind for kind in one.types() if kind.startswith("table.")]
     assert locks[-3:] == ["table.locked", "table.unlocked", "table.locked"]

@@ -11,7 +11,7 @@ from controller.cli.status import health
 from controller.model.readings import AnyReading, BallBeam, RotorIndex
 from tests.app.house import HouseMaker, drain, live_of, unlocked
 from tests.app.rig import Json
-from tests.scenes import SECOND_US, says
+from tests.scenes import SECOND_US, input_at
 
 MACHINE_FIELDS = frozenset({"wall", "process", "journal"})
 """Fields that change without readings: the time of day, the CPU used, the rows written."""
@@ -89,7 +89,7 @@ def test_a_devices_own_figures_show_nothing_that_reveals_timing(wheel: Daemon) -
 
 def test_the_status_shows_every_figure_once_bets_are_closed(wheel: Daemon) -> None:
     now_us = wheel.clock.now_us()
-    see(wheel, [says(now_us + 1_000, "no_more_bets", "dealer")])
+    see(wheel, [input_at(now_us + 1_000, "no_more_bets", "dealer")])
     wheel.clock.reach(now_us + SECOND_US)
     drain(wheel)
     status = comparable_status(wheel)

@@ -15,7 +15,7 @@ from controller.model.readings import AnyReading
 from controller.settings.tables import load_table
 from tests.app.rig import Table
 from tests.journal.rig import Rig, append, begin, durable, rig_in, session_steps, setup_at
-from tests.scenes import SECOND_US, says, throw
+from tests.scenes import SECOND_US, input_at, throw
 
 
 def journaled(rig: Rig, readings: list[AnyReading]) -> str:
@@ -32,15 +32,15 @@ def rolls_entered() -> list[AnyReading]:
     at = [number * 20 * SECOND_US for number in range(1, 6)]
     return [
         *throw(at[0], (4, 4)),
-        says(at[0] + 8 * SECOND_US, "set_dice", dice=[4, 4], who="Ann"),
+        input_at(at[0] + 8 * SECOND_US, "set_dice", dice=[4, 4], who="Ann"),
         *throw(at[1], (2, 1)),
-        says(at[1] + 8 * SECOND_US, "set_dice", dice=[2, 3], who="Ann"),
+        input_at(at[1] + 8 * SECOND_US, "set_dice", dice=[2, 3], who="Ann"),
         *throw(at[2], (5, 5), confidence=0.4),
-        says(at[2] + 8 * SECOND_US, "set_dice", dice=[5, 5], who="Bo"),
+        input_at(at[2] + 8 * SECOND_US, "set_dice", dice=[5, 5], who="Bo"),
         *throw(at[3], (2, 2)),
         *throw(at[4], (2, 1), short_mm=(0.0, 300.0)),
-        says(at[4] + 8 * SECOND_US, "no_roll", who="Ann"),
-        says(at[4] + 10 * SECOND_US, "dice_collected"),
+        input_at(at[4] + 8 * SECOND_US, "no_roll", who="Ann"),
+        input_at(at[4] + 10 * SECOND_US, "dice_collected"),
     ]
 
 

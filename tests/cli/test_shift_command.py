@@ -10,7 +10,7 @@ from controller.engine.session import Session
 from controller.machines.setup import NextNumbers, State
 from controller.model.readings import AnyReading, DeviceDown
 from tests.journal.rig import Rig, append, begin, durable, rig_in, session_steps, setup_at
-from tests.scenes import SECOND_US, says, throw
+from tests.scenes import SECOND_US, input_at, throw
 
 
 def journaled(rig: Rig, readings: list[AnyReading]) -> Path:
@@ -28,14 +28,14 @@ def shift_played() -> list[AnyReading]:
     return [
         *throw(at[0], (4, 4)),
         *throw(at[1], (2, 1)),
-        says(at[1] + 5 * SECOND_US, "no_roll", who="Ann"),
+        input_at(at[1] + 5 * SECOND_US, "no_roll", who="Ann"),
         *throw(at[2], (5, 5), confidence=0.4),
-        says(at[2] + 5 * SECOND_US, "set_dice", dice=[5, 5], who="Bo"),
+        input_at(at[2] + 5 * SECOND_US, "set_dice", dice=[5, 5], who="Bo"),
         *throw(at[3], (6, 1)),
-        says(at[4], "close_table", by="manager", who="Cy"),
-        says(at[5], "open_table", by="manager", who="Cy"),
+        input_at(at[4], "close_table", by="manager", who="Cy"),
+        input_at(at[5], "open_table", by="manager", who="Cy"),
         DeviceDown(t=at[5] + SECOND_US, dev="cam", code="unplugged"),
-        says(at[6], "dice_collected"),
+        input_at(at[6], "dice_collected"),
     ]
 
 
@@ -66,7 +66,7 @@ def test_a_ruling_by_a_role_without_a_name_counts_as_a_ruling(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     at_us = 10 * SECOND_US
-    called_off = [*throw(at_us, (2, 1)), says(at_us + 5 * SECOND_US, "no_roll", by="dealer")]
+    called_off = [*throw(at_us, (2, 1)), input_at(at_us + 5 * SECOND_US, "no_roll", by="dealer")]
     printed = json.loads(shift(capsys, "--journal", str(journaled(rig_in(tmp_path), called_off)), "--json"))
     assert printed["rulings_by"] == {"dealer": {"called": 0, "voided": 0, "corrected": 1}}
 
@@ -75,7 +75,7 @@ def test_a_void_by_sensors_is_not_counted_as_a_ruling(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     short = throw(10 * SECOND_US, (2, 1), short_mm=(0.0, 300.0))
-    end = says(20 * SECOND_US, "dice_collected")
+    end = input_at(20 * SECOND_US, "dice_collected")
     printed = json.loads(
         shift(capsys, "--journal", str(journaled(rig_in(tmp_path), [*short, end])), "--json")
     )

@@ -7,7 +7,7 @@ import pytest
 
 from controller.settings.rulesets import load_ruleset
 from tests.engine.play import Played
-from tests.scenes import SECOND_US, says
+from tests.scenes import SECOND_US, input_at
 from tests.wheels import AMERICAN
 
 GUIDE = Path(__file__).parents[2] / "docs" / "guide-operator.md"
@@ -54,8 +54,10 @@ def test_every_input_named_in_the_guide_is_known_at_its_table(game: str, ruleset
     inputs = inputs_of(guide[""]) | inputs_of(guide[game])
     assert len(inputs) >= 10
     for name in inputs:
-        assert "unknown_input" not in table(ruleset).feed(says(SECOND_US, name)).finish().refusals(), name
+        assert "unknown_input" not in table(ruleset).feed(input_at(SECOND_US, name)).finish().refusals(), name
 
 
 def test_an_input_that_no_table_has_is_reported_as_unknown() -> None:
-    assert table("craps-12-034").feed(says(SECOND_US, "abracadabra")).finish().refusals() == ["unknown_input"]
+    assert table("craps-12-034").feed(input_at(SECOND_US, "abracadabra")).finish().refusals() == [
+        "unknown_input"
+    ]

@@ -12,7 +12,7 @@ from tests.engine.play import Played
 from tests.games.high_roller.played_table import HighRollerTable, two_players
 from tests.games.three_card.deal import HANDS, Table, seated
 from tests.rules.wheel.simulator import Scene, spin, wheel
-from tests.scenes import SECOND_US, says, throw
+from tests.scenes import SECOND_US, input_at, throw
 
 WHEEL = wheel()
 SPIN = spin(Scene(wheel=WHEEL, revolutions=14.0, pocket=9, bounces=0))
@@ -82,7 +82,7 @@ def taken(session: Session, at_us: int, name: str, arguments: dict[str, object])
     """Return whether an input is accepted if no earlier reading can still arrive."""
     answers: list[object] = []
     session._on_input = lambda _entered, refused, _answer: answers.append(refused)
-    entered: Input = says(at_us, name.split(maxsplit=1)[0], "supervisor", **arguments)
+    entered: Input = input_at(at_us, name.split(maxsplit=1)[0], "supervisor", **arguments)
     session._enter(entered)
     return answers == [None]
 
@@ -113,7 +113,7 @@ def craps() -> Iterator[tuple[str, Session, int]]:
     yield "craps: at rest", *at(game(), SECOND_US)
     yield "craps: closed", *at(game(state=State(table="closed")), SECOND_US)
     yield "craps: locked", *at(game(state=State(lock="locked")), SECOND_US)
-    yield "craps: test mode", *at(game(says(1, "test_mode", on=True)), SECOND_US)
+    yield "craps: test mode", *at(game(input_at(1, "test_mode", on=True)), SECOND_US)
     yield "craps: flying", *at(game([r for r in thrown if r.t < SECOND_US + 500_000]), SECOND_US + 600_000)
     yield "craps: held", *at(game(thrown), rest + 200_000)
     yield "craps: called", *at(game(thrown), rest + LATER_US)
@@ -122,12 +122,12 @@ def craps() -> Iterator[tuple[str, Session, int]]:
     yield "craps: review without", *at(game(unseen), rest + LATER_US)
     yield "craps: proposed", *at(game(thrown, state=confirm), rest + LATER_US)
     yield "craps: proposed no roll", *at(game(short, state=confirm), rest + LATER_US)
-    collected = says(rest + LATER_US, "dice_collected")
+    collected = input_at(rest + LATER_US, "dice_collected")
     yield "craps: collected", *at(game(thrown, collected), rest + 2 * LATER_US)
-    settled = says(rest + 2 * LATER_US, "settled")
+    settled = input_at(rest + 2 * LATER_US, "settled")
     yield "craps: settled", *at(game(thrown, settled), rest + 3 * LATER_US)
     yield "craps: all over", *at(game(thrown, collected, settled), rest + 3 * LATER_US)
-    yield "craps: run out", *at(game(says(1, "run_out", on=True)), SECOND_US)
+    yield "craps: run out", *at(game(input_at(1, "run_out", on=True)), SECOND_US)
 
 
 def roulette() -> Iterator[tuple[str, Session, int]]:
@@ -142,9 +142,9 @@ def roulette() -> Iterator[tuple[str, Session, int]]:
     yield "roulette: called", *at(Played("roulette", wheel=WHEEL).feed(READINGS), end)
     proposed = Played("roulette", State(calls="confirm"), wheel=WHEEL).feed(READINGS)
     yield "roulette: proposed", *at(proposed, end)
-    closed = Played("roulette", wheel=WHEEL).feed(says(SECOND_US, "no_more_bets"))
+    closed = Played("roulette", wheel=WHEEL).feed(input_at(SECOND_US, "no_more_bets"))
     yield "roulette: closed by the dealer", *at(closed, 2 * SECOND_US)
-    paid = Played("roulette", wheel=WHEEL).feed(READINGS, says(end, "paid"))
+    paid = Played("roulette", wheel=WHEEL).feed(READINGS, input_at(end, "paid"))
     yield "roulette: paid", *at(paid, end + LATER_US)
 
 
@@ -153,14 +153,14 @@ def three_card() -> Iterator[tuple[str, Session, int]]:
         return f"three card: {name}", table.played.session, table.quiet(1).now
 
     yield deal("betting", seated())
-    yield deal("no more bets", seated().says("no_more_bets"))
+    yield deal("no more bets", seated().enter("no_more_bets"))
     yield deal("dealing", seated().deals({"1": "Qh Jd 2c"}))
     yield deal("acting", seated().deals())
     yield deal("called", seated().deals().act(p1="play", p2="play"))
     yield deal("review", seated().deals({**HANDS, "2": "7s ? 9h"}).act(p1="play", p2="play"))
     yield deal("void", seated().deals({**HANDS, "2": "7s Qh 9h"}))
-    yield deal("paid", seated().deals().act(p1="play", p2="play").quiet(2).says("paid"))
-    confirm = Table(state=State(calls="confirm")).says("seats", seats=["1", "2"]).deals()
+    yield deal("paid", seated().deals().act(p1="play", p2="play").quiet(2).enter("paid"))
+    confirm = Table(state=State(calls="confirm")).enter("seats", seats=["1", "2"]).deals()
     yield deal("proposed", confirm.act(p1="play", p2="play"))
 
 
@@ -171,16 +171,16 @@ def high_roller() -> Iterator[tuple[str, Session, int]]:
 
     yield game("before the button", HighRollerTable())
     yield game("one card for the button", HighRollerTable().button(s1="Q"))
-    yield game("cards owed", HighRollerTable().button(s1="Q", s2="9").says("buy", seat="1", count=1))
+    yield game("cards owed", HighRollerTable().button(s1="Q", s2="9").enter("buy", seat="1", count=1))
     yield game("bought", two_players())
-    yield game("started", two_players().says("start_roll"))
+    yield game("started", two_players().enter("start_roll"))
     yield game("roll-off", two_players(first=(7, 7)).rolls(7))
     yield game("must roll", two_players().rolls(7))
-    yield game("left out", two_players(first=(7, 7)).rolls(7).says("decline"))
+    yield game("left out", two_players(first=(7, 7)).rolls(7).enter("decline"))
     yield game("won", two_players().rolls(9))
     yield game("illegal", two_players().illegal())
-    yield game("abandoned", two_players().says("void", "supervisor", what="game"))
-    yield game("over", two_players(first=(7,), second=(9,)).rolls(9).says("closing", count=1))
+    yield game("abandoned", two_players().enter("void", "supervisor", what="game"))
+    yield game("over", two_players(first=(7,), second=(9,)).rolls(9).enter("closing", count=1))
 
 
 STAGES = list(stages())

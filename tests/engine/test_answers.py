@@ -12,7 +12,7 @@ from controller.model.effects import Effect
 from controller.model.outcomes import Outcome, RollReview
 from controller.model.readings import AnyReading, Input
 from controller.settings.rulesets import load_ruleset
-from tests.scenes import SECOND_US, TABLE, in_order, says, throw
+from tests.scenes import SECOND_US, TABLE, in_order, input_at, throw
 from tests.wheels import AMERICAN
 
 
@@ -45,7 +45,9 @@ class Answered:
 
 
 def test_each_input_is_answered_once_whether_accepted_or_refused() -> None:
-    answered = Answered().play(says(1, "accept"), says(2, "lock"), says(3, "lock"), says(4, "shuffle"))
+    answered = Answered().play(
+        input_at(1, "accept"), input_at(2, "lock"), input_at(3, "lock"), input_at(4, "shuffle")
+    )
     assert answered.answers == [
         ("accept", "nothing_to_accept"),
         ("lock", None),
@@ -55,13 +57,13 @@ def test_each_input_is_answered_once_whether_accepted_or_refused() -> None:
 
 
 def test_equal_inputs_at_the_same_time_are_answered_one_by_one() -> None:
-    answered = Answered().play(says(5, "lock"), says(5, "lock"))
+    answered = Answered().play(input_at(5, "lock"), input_at(5, "lock"))
     assert answered.answers == [("lock", None), ("lock", "already_locked")]
 
 
 def test_test_mode_answers_refused_inputs_and_leaves_no_trace_of_them() -> None:
-    answered = Answered().play(says(1, "test_mode", on=True))
-    answered.session.feed(says(2 * SECOND_US, "no_roll", arrived=2 * SECOND_US))
+    answered = Answered().play(input_at(1, "test_mode", on=True))
+    answered.session.feed(input_at(2 * SECOND_US, "no_roll", arrived=2 * SECOND_US))
     effects = answered.session.advance(3 * SECOND_US)
     assert answered.answers == [("test_mode", None), ("no_roll", "testing")]
     assert not effects
@@ -85,14 +87,14 @@ class TestAllowed:
         assert not {"no_roll", "set_dice", "accept", "unlock"} & set(allowed)
 
     def test_under_review(self) -> None:
-        answered = Answered().play(*throw(SECOND_US, (None, 4)), says(9 * SECOND_US, "settled"))
+        answered = Answered().play(*throw(SECOND_US, (None, 4)), input_at(9 * SECOND_US, "settled"))
         assert answered.answers == [("settled", "not_ruled_yet")]
         allowed = answered.session.allowed()
         assert allowed[:2] == ("no_roll", "set_dice")
         assert "close_table" not in allowed
 
     def test_after_a_call(self) -> None:
-        answered = Answered().play(*throw(SECOND_US), says(9 * SECOND_US, "dice_collected"))
+        answered = Answered().play(*throw(SECOND_US), input_at(9 * SECOND_US, "dice_collected"))
         assert {"no_roll", "set_dice", "settled", "new_shooter"} <= set(answered.session.allowed())
 
     @pytest.mark.parametrize(
@@ -120,7 +122,7 @@ def test_inputs_listed_as_allowed_in_flight_are_accepted() -> None:
     for name in plain:
         answered = Answered().play(*flight)
         may = name in answered.session.allowed()
-        answered.play(says(flight[-1].t + 2 * SECOND_US, name))
+        answered.play(input_at(flight[-1].t + 2 * SECOND_US, name))
         assert (answered.answers[0][1] is None) == may, name
 
 
@@ -129,33 +131,33 @@ class TestAtOnce:
 
     def test_without_an_attempt_an_input_is_decided_on_arrival(self) -> None:
         answered = Answered()
-        answered.session.feed(says(SECOND_US, "new_shooter", seat=3))
+        answered.session.feed(input_at(SECOND_US, "new_shooter", seat=3))
         assert answered.answers == [("new_shooter", None)]
 
     def test_during_a_throw_an_input_waits_for_delayed_readings(self) -> None:
         answered = Answered()
         answered.session.feed_all(throw(SECOND_US)[:40])
         flying = max(r.t for r in throw(SECOND_US)[:40])
-        answered.session.feed(says(flying, "new_shooter", seat=3))
+        answered.session.feed(input_at(flying, "new_shooter", seat=3))
         assert answered.answers == []
         answered.session.advance(flying + SECOND_US)
         assert answered.answers == [("new_shooter", "under_way")]
 
     def test_a_ruling_that_names_its_roll_is_decided_on_arrival(self) -> None:
         answered = Answered().play(*throw(SECOND_US))
-        ruling = says(9 * SECOND_US, "no_roll", what="1")
+        ruling = input_at(9 * SECOND_US, "no_roll", what="1")
         answered.session.feed(msgspec.structs.replace(ruling, arrived=ruling.t))
         assert answered.answers == [("no_roll", None)]
 
     def test_a_ruling_that_names_no_roll_is_decided_on_arrival(self) -> None:
         answered = Answered().play(*throw(SECOND_US))
-        effects = answered.arrives(says(9 * SECOND_US, "no_roll"))
+        effects = answered.arrives(input_at(9 * SECOND_US, "no_roll"))
         assert [effect.type for effect in effects if isinstance(effect, Outcome)] == ["roll.corrected"]
         assert answered.answers == [("no_roll", None)]
 
     def test_a_ruling_that_would_be_refused_waits_for_a_delayed_release(self) -> None:
         answered = Answered()
-        assert not answered.arrives(says(SECOND_US + 10_000, "no_roll"))
+        assert not answered.arrives(input_at(SECOND_US + 10_000, "no_roll"))
         assert answered.answers == []
         release, *flight = throw(SECOND_US)
         answered.arrives(release, SECOND_US + 50_000)
@@ -164,7 +166,7 @@ class TestAtOnce:
 
     def test_a_ruling_overtaken_by_a_release_sends_that_throw_to_review(self) -> None:
         answered = Answered().play(*throw(SECOND_US))
-        effects = [*answered.arrives(says(11 * SECOND_US + 10_000, "no_roll"))]
+        effects = [*answered.arrives(input_at(11 * SECOND_US + 10_000, "no_roll"))]
         release, *flight = throw(11 * SECOND_US)
         effects += answered.arrives(release, 11 * SECOND_US + 50_000)
         for reading in flight:
@@ -182,16 +184,16 @@ class TestAtOnce:
         answered = Answered()
         flying = throw(SECOND_US)
         answered.session.feed(flying[0])
-        answered.session.feed(says(SECOND_US + 50_000, "new_shooter", seat=3))
+        answered.session.feed(input_at(SECOND_US + 50_000, "new_shooter", seat=3))
         answered.session.feed_all(flying[1:])
         answered.session.advance(9 * SECOND_US)
         assert answered.answers == [("new_shooter", "under_way")]
 
     def test_a_replay_decides_on_an_input_as_the_live_table_did(self) -> None:
         readings = [
-            says(1, "new_shooter", seat=3),
+            input_at(1, "new_shooter", seat=3),
             *throw(SECOND_US),
-            says(9 * SECOND_US, "run_out", on=True),
+            input_at(9 * SECOND_US, "run_out", on=True),
         ]
         one_by_one, at_once = Answered(), Answered()
         apart = [effect for reading in readings for effect in one_by_one.session.feed(reading)]

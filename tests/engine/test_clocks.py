@@ -15,7 +15,7 @@ from controller.model.outcomes import RollCalled, RollNoRoll, RollReview, TableE
 from controller.model.readings import AnyReading, DieAt, DieReleased, DieRest, WallImpact
 from controller.settings.rulesets import load_ruleset
 from tests.engine.play import Played, play
-from tests.scenes import SECOND_US, TABLE, rest_of, says, throw
+from tests.scenes import SECOND_US, TABLE, input_at, rest_of, throw
 
 MS = 1000
 MINUTE_US = 60 * SECOND_US
@@ -63,7 +63,7 @@ def test_a_reading_with_a_time_far_in_the_future_is_a_fault_of_its_device() -> N
 def test_an_input_after_a_pause_counts_even_if_an_older_reading_follows() -> None:
     straggler = DieAt(t=rest_of(THREE_THROWS), dev="cam", die=1, x=1.0, y=1.0)
     end = rest_of(THREE_THROWS) + 5 * SECOND_US
-    played = play(THREE_THROWS, says(end, "settled"), straggler, says(end + 1, "settled"))
+    played = play(THREE_THROWS, input_at(end, "settled"), straggler, input_at(end + 1, "settled"))
     assert late(played) == [straggler]
     assert played.refusals() == ["already_settled"]
 

@@ -24,7 +24,7 @@ from tests.engine.play import Played, play
 from tests.games.high_roller.played_table import HighRollerTable, two_players
 from tests.games.three_card.deal import seated
 from tests.rules.wheel.simulator import Scene, spin, wheel
-from tests.scenes import SECOND_US, TABLE, says, throw
+from tests.scenes import SECOND_US, TABLE, input_at, throw
 
 WHEEL = wheel()
 SPIN = spin(Scene(wheel=WHEEL, revolutions=14.0, pocket=9, bounces=0))
@@ -40,8 +40,8 @@ def test_a_run_out_started_since_outlasts_a_correction_to_the_same_total() -> No
     played = play(
         throw(SECOND_US, (2, 2)),
         throw(11 * SECOND_US, (2, 2)),
-        says(14 * SECOND_US, "run_out", on=True),
-        says(15 * SECOND_US, "set_dice", dice=[1, 3]),
+        input_at(14 * SECOND_US, "run_out", on=True),
+        input_at(15 * SECOND_US, "set_dice", dice=[1, 3]),
         throw(21 * SECOND_US, (3, 3)),
     )
     last = played.data(RollCalled)[-1]
@@ -50,11 +50,11 @@ def test_a_run_out_started_since_outlasts_a_correction_to_the_same_total() -> No
 
 def test_a_shooter_named_since_keeps_the_dice_after_a_correction() -> None:
     played = play(
-        says(1, "new_shooter", seat=3),
+        input_at(1, "new_shooter", seat=3),
         throw(SECOND_US, (2, 2)),
-        says(4 * SECOND_US, "pass_dice"),
-        says(5 * SECOND_US, "new_shooter", seat=5),
-        says(6 * SECOND_US, "set_dice", dice=[3, 3]),
+        input_at(4 * SECOND_US, "pass_dice"),
+        input_at(5 * SECOND_US, "new_shooter", seat=5),
+        input_at(6 * SECOND_US, "set_dice", dice=[3, 3]),
         throw(11 * SECOND_US, (1, 1)),
     )
     assert played.data(RollCorrected)[0].shooter == 3, "the shooter of the roll must not change"
@@ -66,8 +66,8 @@ def test_a_shooter_named_since_keeps_the_dice_after_a_correction() -> None:
 def test_a_run_out_lapses_where_the_corrected_roll_leaves_a_point_on() -> None:
     played = play(
         throw(SECOND_US, (5, 6)),
-        says(4 * SECOND_US, "run_out", on=True),
-        says(5 * SECOND_US, "set_dice", dice=[3, 3]),
+        input_at(4 * SECOND_US, "run_out", on=True),
+        input_at(5 * SECOND_US, "set_dice", dice=[3, 3]),
         throw(11 * SECOND_US, (3, 3)),
     )
     last = played.data(RollCalled)[-1]
@@ -77,28 +77,29 @@ def test_a_run_out_lapses_where_the_corrected_roll_leaves_a_point_on() -> None:
 
 
 def test_a_declined_roll_stays_declined_if_the_corrected_roll_leaves_the_same_player_to_roll() -> None:
-    table = two_players(first=(7, 7)).rolls(7, 4).says("decline").says("set_dice", dice=[5, 5])
+    table = two_players(first=(7, 7)).rolls(7, 4).enter("decline").enter("set_dice", dice=[5, 5])
     assert table.state.roll_off is not None
     assert [card.player for card in table.state.roll_off.turns] == ["2"]
 
 
 def test_a_declined_roll_lapses_if_the_corrected_roll_gives_the_turn_to_another_player() -> None:
-    table = two_players(first=(7, 7)).rolls(7, 4).says("decline").says("no_roll")
+    table = two_players(first=(7, 7)).rolls(7, 4).enter("decline").enter("no_roll")
     assert table.state.roll_off is not None
     assert [card.player for card in table.state.roll_off.turns][:1] == ["1"]
 
 
 def test_cards_bought_since_a_game_was_void_are_not_lost_to_a_correction() -> None:
-    table = two_players().says("void", "supervisor", what="game")
-    table.says("buy", seat="1", count=1)
-    assert table.says("set_dice", dice=[3, 4]).end().refusals() == ["no_attempt"]
+    table = two_players().enter("void", "supervisor", what="game")
+    table.enter("buy", seat="1", count=1)
+    assert table.enter("set_dice", dice=[3, 4]).end().refusals() == ["no_attempt"]
 
 
 def test_bets_that_the_dealer_closed_since_stay_closed_over_a_corrected_number() -> None:
     played = Played("roulette", wheel=WHEEL).feed(READINGS)
     after = SPIN.end_us + 5 * SECOND_US
     played.feed(
-        says(after, "no_more_bets", "dealer"), says(after + SECOND_US, "set_number", number="8", what="1")
+        input_at(after, "no_more_bets", "dealer"),
+        input_at(after + SECOND_US, "set_number", number="8", what="1"),
     )
     played.finish()
     assert played.data(SpinCorrected)[0].number == "8"
@@ -106,8 +107,8 @@ def test_bets_that_the_dealer_closed_since_stay_closed_over_a_corrected_number()
 
 
 def test_seats_named_since_are_kept_when_a_card_is_corrected() -> None:
-    table = seated().deals().act(p1="play", p2="play").says("seats", seats=["1", "2", "4"])
-    table.says("set_card", card="4h", seat="1", what="Jd")
+    table = seated().deals().act(p1="play", p2="play").enter("seats", seats=["1", "2", "4"])
+    table.enter("set_card", card="4h", seat="1", what="Jd")
     state = read_memory(table.quiet(1).played.session.state().three_card, as_three_card_state)
     assert table.end().data(DealCorrected)[0].hands is not None
     assert state is not None
@@ -121,9 +122,9 @@ def test_a_ruling_that_names_an_earlier_roll_changes_nothing() -> None:
     played = play(
         throw(SECOND_US, (2, 2)),
         throw(11 * SECOND_US, (2, 2)),
-        says(15 * SECOND_US, "set_dice", dice=[3, 4], what="1"),
-        says(16 * SECOND_US, "no_roll", what="1"),
-        says(17 * SECOND_US, "settled", what="1"),
+        input_at(15 * SECOND_US, "set_dice", dice=[3, 4], what="1"),
+        input_at(16 * SECOND_US, "no_roll", what="1"),
+        input_at(17 * SECOND_US, "settled", what="1"),
     )
     assert (played.types("roll"), played.refusals()) == (["roll.called"] * 2, ["other_attempt"] * 3)
 
@@ -131,7 +132,7 @@ def test_a_ruling_that_names_an_earlier_roll_changes_nothing() -> None:
 def test_a_no_roll_that_names_a_review_does_not_affect_the_next_throw_in_flight() -> None:
     unsure = throw(SECOND_US, (3, 3), confidence=0.4)
     flying = throw(11 * SECOND_US, (2, 2))
-    word = says(11 * SECOND_US + 300_000, "no_roll", what="1")
+    word = input_at(11 * SECOND_US + 300_000, "no_roll", what="1")
     played = play(unsure, sorted([*flying, word], key=lambda r: r.t))
     assert played.types("roll") == ["roll.review", "roll.no_roll", "roll.called"]
     assert played.refusals() == ["other_attempt"]
@@ -139,7 +140,7 @@ def test_a_no_roll_that_names_a_review_does_not_affect_the_next_throw_in_flight(
 
 def test_a_button_press_without_a_number_acts_on_the_throw_in_progress_at_its_time() -> None:
     flying = throw(11 * SECOND_US, (2, 2))
-    word = says(11 * SECOND_US + 300_000, "no_roll")
+    word = input_at(11 * SECOND_US + 300_000, "no_roll")
     played = Played().feed(throw(SECOND_US, (3, 3)))
     played.feed([r for r in flying if r.t < word.t], word, [r for r in flying if r.t > word.t]).finish()
     assert played.types("roll") == ["roll.called", "roll.no_roll"]
@@ -148,16 +149,16 @@ def test_a_button_press_without_a_number_acts_on_the_throw_in_progress_at_its_ti
 def test_a_ruling_on_a_deal_names_the_deal_and_the_card_it_replaces() -> None:
     def ruled(what: str) -> Played:
         table = seated().deals().act(p1="play", p2="play")
-        return table.says("set_card", card="4h", seat="1", what=what).end()
+        return table.enter("set_card", card="4h", seat="1", what=what).end()
 
     assert ruled("1 Jd").data(DealCorrected)[0].hands is not None
     assert ruled("2 Jd").refusals() == ["other_attempt"]
-    assert seated().deals().says("misdeal", what="7").end().refusals() == ["other_attempt"]
-    assert seated().deals().says("play", seat="1", what="7").end().refusals() == ["other_attempt"]
+    assert seated().deals().enter("misdeal", what="7").end().refusals() == ["other_attempt"]
+    assert seated().deals().enter("play", seat="1", what="7").end().refusals() == ["other_attempt"]
 
 
 def test_a_ruling_that_names_another_roll_of_a_high_roller_game_is_refused() -> None:
-    assert two_players().rolls(9).says("no_roll", what="4").end().refusals() == ["other_attempt"]
+    assert two_players().rolls(9).enter("no_roll", what="4").end().refusals() == ["other_attempt"]
 
 
 # --- the answer to the person who ruled ---
@@ -178,15 +179,17 @@ def answers(*scenes: AnyReading | list[AnyReading], rules: str = "craps-12-034")
 def test_the_answer_says_what_was_ruled_and_what_it_replaced() -> None:
     assert answers(
         throw(SECOND_US, (3, 4)),
-        says(5 * SECOND_US, "no_roll", what="1"),
-        says(6 * SECOND_US, "set_dice", dice=[2, 2]),
-        says(7 * SECOND_US, "settled"),
+        input_at(5 * SECOND_US, "no_roll", what="1"),
+        input_at(6 * SECOND_US, "set_dice", dice=[2, 2]),
+        input_at(7 * SECOND_US, "settled"),
     ) == ["Roll 1: No Roll, was 3-4", "Roll 1: 2-2, was No Roll", "Roll 1: settled"]
 
 
 def test_the_answer_says_that_a_review_was_ruled_on() -> None:
     unsure = throw(SECOND_US, (3, 3), confidence=0.4)
-    assert answers(unsure, says(6 * SECOND_US, "set_dice", dice=[5, 2])) == ["Roll 1: 5-2, was under review"]
+    assert answers(unsure, input_at(6 * SECOND_US, "set_dice", dice=[5, 2])) == [
+        "Roll 1: 5-2, was under review"
+    ]
 
 
 # --- random rolls, inputs and corrections ---
@@ -261,8 +264,8 @@ def test_a_corrected_high_roller_game_equals_the_game_called_right_at_once(
     rounds: list[tuple[tuple[Face, Face], tuple[Face, Face], list[object]]],
 ) -> None:
     corrected, right = (
-        three_players().says("start_roll").played,
-        three_players().says("start_roll").played,
+        three_players().enter("start_roll").played,
+        three_players().enter("start_roll").played,
     )
     began = 60 * ROUND_US
     for number, (wrong_dice, right_dice, words) in enumerate(rounds, 1):
@@ -299,12 +302,12 @@ def inputs(
         t += SECOND_US
         if isinstance(word, tuple):
             name, arguments = word
-            yield says(t, name, **arguments)
+            yield input_at(t, name, **arguments)
         else:
             stands = right if stands == wrong else wrong
-            yield says(t, "set_dice", dice=list(stands))
+            yield input_at(t, "set_dice", dice=list(stands))
     if stands != right:
-        yield says(t + SECOND_US, "set_dice", dice=list(right))
+        yield input_at(t + SECOND_US, "set_dice", dice=list(right))
 
 
 def game_of(played: Played) -> State:
@@ -339,12 +342,12 @@ def go_on(played: Played, rules: str = "craps-12-034", **changes: object) -> Pla
 
 def test_a_roll_can_still_be_corrected_after_a_restart_and_later_inputs_are_kept() -> None:
     played = Played().feed(
-        says(1, "new_shooter", seat=3),
+        input_at(1, "new_shooter", seat=3),
         throw(SECOND_US, (2, 2)),
-        says(4 * SECOND_US, "pass_dice"),
-        says(5 * SECOND_US, "new_shooter", seat=5),
+        input_at(4 * SECOND_US, "pass_dice"),
+        input_at(5 * SECOND_US, "new_shooter", seat=5),
     )
-    go_on(played).feed(says(SECOND_US, "set_dice", dice=[3, 3], what="1"), throw(11 * SECOND_US, (1, 1)))
+    go_on(played).feed(input_at(SECOND_US, "set_dice", dice=[3, 3], what="1"), throw(11 * SECOND_US, (1, 1)))
     played.finish()
     (corrected,) = played.data(RollCorrected)
     called = next(o for o in played.outcomes if o.type == "roll.called")
@@ -355,19 +358,19 @@ def test_a_roll_can_still_be_corrected_after_a_restart_and_later_inputs_are_kept
 
 def test_a_no_roll_can_still_be_overruled_after_a_restart() -> None:
     played = Played().feed(throw(SECOND_US, (3, 3), short_mm=(300, 0)))
-    go_on(played).feed(says(SECOND_US, "set_dice", dice=[3, 3])).finish()
+    go_on(played).feed(input_at(SECOND_US, "set_dice", dice=[3, 3])).finish()
     assert played.data(RollCorrected)[0].point_after == 6
 
 
 def test_a_settled_roll_stays_settled_across_a_restart() -> None:
-    played = Played().feed(throw(SECOND_US, (3, 3)), says(5 * SECOND_US, "settled"))
-    assert go_on(played).feed(says(SECOND_US, "no_roll")).finish().refusals() == ["no_attempt"]
+    played = Played().feed(throw(SECOND_US, (3, 3)), input_at(5 * SECOND_US, "settled"))
+    assert go_on(played).feed(input_at(SECOND_US, "no_roll")).finish().refusals() == ["no_attempt"]
 
 
 def test_a_win_is_undone_by_a_correction_after_a_restart() -> None:
     table = two_players().rolls(9)
     played = go_on(table.played, "high-roller-12-005")
-    played.feed(says(SECOND_US, "set_dice", dice=[3, 4], what="1")).finish()
+    played.feed(input_at(SECOND_US, "set_dice", dice=[3, 4], what="1")).finish()
     (corrected,) = played.data(RollCorrected)
     assert (corrected.call, corrected.remaining) == ("elimination", ("1", "2"))
     assert len(played.data(GameWon)) == 1
@@ -376,7 +379,7 @@ def test_a_win_is_undone_by_a_correction_after_a_restart() -> None:
 def test_a_card_can_still_be_corrected_after_a_restart() -> None:
     table = seated().deals().act(p1="play", p2="play")
     played = go_on(table.played, "three-card-poker-12-014")
-    played.feed(says(SECOND_US, "set_card", "dealer", card="4h", seat="1", what="1 Jd")).finish()
+    played.feed(input_at(SECOND_US, "set_card", "dealer", card="4h", seat="1", what="1 Jd")).finish()
     (corrected,) = played.data(DealCorrected)
     assert corrected.hands is not None
     assert corrected.hands["1"] == ("Qh", "4h", "2c")
@@ -391,6 +394,6 @@ def test_a_number_can_still_be_corrected_after_a_restart_by_a_ruling_that_names_
     call = played.session.state().call
     assert call is not None
     go_on(played, "roulette", call=msgspec.structs.replace(call, away=True))
-    played.feed(says(SECOND_US, "set_number", "dealer", number="8", what=what)).finish()
+    played.feed(input_at(SECOND_US, "set_number", "dealer", number="8", what=what)).finish()
     assert [c.number for c in played.data(SpinCorrected)] == expected
     assert played.refusals() == ([] if expected else ["which_spin"])

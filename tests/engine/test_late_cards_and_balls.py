@@ -14,7 +14,7 @@ from controller.model.readings import AnyReading, BallBeam, BallOut, Card, Forei
 from controller.settings.rulesets import load_ruleset
 from tests.engine.play import Played
 from tests.rules.wheel.simulator import Scene, spin, wheel
-from tests.scenes import SECOND_US, says, throw
+from tests.scenes import SECOND_US, input_at, throw
 
 MS = 1000
 WHEEL = wheel()
@@ -43,10 +43,10 @@ def acting(*, shoe_gave: list[AnyReading], held_up: int, by_us: int) -> Played:
         replace(card, arrived=card.t + (by_us if n == held_up else 0)) for n, card in enumerate(shoe_gave)
     ]
     acts = [
-        says(20 * SECOND_US + n, "play", "dealer", seat=seat, arrived=20 * SECOND_US + n)
+        input_at(20 * SECOND_US + n, "play", "dealer", seat=seat, arrived=20 * SECOND_US + n)
         for n, seat in enumerate("12")
     ]
-    seats = says(1, "seats", "dealer", seats=("1", "2"), arrived=1)
+    seats = input_at(1, "seats", "dealer", seats=("1", "2"), arrived=1)
     in_order = sorted([seats, *arrivals, *acts], key=lambda reading: reading.arrived or 0)
     return Played("three-card-poker-12-014").feed(in_order).finish()
 
@@ -99,16 +99,16 @@ def test_T_IRR_1_cards_in_time_are_called() -> None:
 def test_H_DEAL_1_a_late_pitched_card_is_reported_and_entered_by_a_person() -> None:
     played = Played("high-roller-12-005")
     for n, (seat, rank) in enumerate((("1", "Q"), ("2", "9"))):
-        played.feed(says(n + 1, "draw_button", "dealer", seat=seat, card=rank, arrived=n + 1))
-    bought = says(SECOND_US, "buy", "dealer", seat="1", count=1, arrived=SECOND_US)
+        played.feed(input_at(n + 1, "draw_button", "dealer", seat=seat, card=rank, arrived=n + 1))
+    bought = input_at(SECOND_US, "buy", "dealer", seat="1", count=1, arrived=SECOND_US)
     card = Card(t=2 * SECOND_US, dev="shoe", rank="7", arrived=2 * SECOND_US + 500 * MS)
     played.feed(
         bought,
-        says(2 * SECOND_US + 400 * MS, "buy", "dealer", seat="2", arrived=2 * SECOND_US + 400 * MS),
+        input_at(2 * SECOND_US + 400 * MS, "buy", "dealer", seat="2", arrived=2 * SECOND_US + 400 * MS),
         card,
     )
     later = 3 * SECOND_US
-    played.feed(says(later, "set_card", "dealer", card="7", seat="1", arrived=later)).finish()
+    played.feed(input_at(later, "set_card", "dealer", card="7", seat="1", arrived=later)).finish()
     assert played.refusals() == ["card_late"]
     assert played.types("card.pitched") == ["card.pitched"]
 
@@ -119,8 +119,8 @@ def test_C34_INV_2vi_a_ruling_that_arrives_too_late_is_refused_with_an_outcome(n
     readings = [replace(reading, arrived=reading.t) for reading in throw(SECOND_US, (3, 4))]
     spoken_us = readings[-1].t + 200 * MS
     at = spoken_us + 382 * MS
-    played = Played().feed(readings, says(at, "new_shooter", "stickperson", seat="3", arrived=at))
-    played.feed(says(spoken_us, name, arrived=at)).finish()
+    played = Played().feed(readings, input_at(at, "new_shooter", "stickperson", seat="3", arrived=at))
+    played.feed(input_at(spoken_us, name, arrived=at)).finish()
     assert played.types("roll.called") == ["roll.called"]
     assert played.refusals() == ["input_late"]
 
@@ -175,7 +175,7 @@ def test_R_SPIN_4_a_number_after_an_entirely_late_spin_is_not_assigned_to_the_sp
     held = [replace(r, arrived=resumed_us) for r in second.readings if r.t > in_time[-1].t + SECOND_US]
     ruling_us = resumed_us + SECOND_US
     number = second.number
-    ruling = says(ruling_us, "set_number", "dealer", number=number, arrived=ruling_us)
+    ruling = input_at(ruling_us, "set_number", "dealer", number=number, arrived=ruling_us)
     in_order = [*in_time, *held, ruling]
     played = Played("roulette", wheel=WHEEL).feed(in_order).finish()  # type: ignore[arg-type]  # readings
     assert (played.types("spin"), played.refusals()) == (["spin.called"], ["which_spin"])

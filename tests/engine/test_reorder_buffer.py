@@ -9,7 +9,7 @@ from controller.model.effects import LateReading
 from controller.model.outcomes import RollCalled
 from controller.model.readings import AnyReading, DieRest, WallImpact
 from tests.engine.play import Played, play
-from tests.scenes import SECOND_US, rest_of, says, throw
+from tests.scenes import SECOND_US, input_at, rest_of, throw
 
 MS = 1000
 THROWS = [
@@ -17,7 +17,7 @@ THROWS = [
     *throw(9 * SECOND_US, (2, 4), short_mm=(0, 300)),
     *throw(17 * SECOND_US, (2, 4), apart_us=300_000),
     *throw(25 * SECOND_US, (2, 4), confidence=0.3),
-    says(29 * SECOND_US, "set_dice", dice=[2, 4]),
+    input_at(29 * SECOND_US, "set_dice", dice=[2, 4]),
     *throw(33 * SECOND_US, (2, 5)),
 ]
 
@@ -82,7 +82,7 @@ def test_readings_with_equal_times_are_ordered_independently_of_arrival(places: 
 def test_a_late_reading_is_reported_and_never_changes_a_published_outcome() -> None:
     readings = throw(SECOND_US, (3, 3))
     late = DieRest(t=rest_of(readings), dev="cam", die=1, x=1.0, y=1.0, up=6, confidence=1.0, on="felt")
-    played = play(readings, says(rest_of(readings) + 2 * SECOND_US, "settled"), late)
+    played = play(readings, input_at(rest_of(readings) + 2 * SECOND_US, "settled"), late)
     assert [e.behind_us for e in played.effects if isinstance(e, LateReading)] == [2 * SECOND_US - 120 * MS]
     assert played.session.late == 1
     assert [c.dice for c in played.data(RollCalled)] == [(3, 3)]
@@ -129,7 +129,7 @@ def test_how_often_time_advances_between_arrivals_changes_no_outcome(
         for delay, reading in zip(delays_ms, THROWS, strict=True)
     ]
     said = [
-        replace(says(at * MS, **{"by": "boxperson"} | word), arrived=(at + delay) * MS)  # type: ignore[arg-type]  # words as YAML has them
+        replace(input_at(at * MS, **{"by": "boxperson"} | word), arrived=(at + delay) * MS)  # type: ignore[arg-type]  # words as YAML has them
         for at, delay, word in words
     ]
     arrivals = sorted([*seen, *said], key=lambda reading: reading.arrived or 0)

@@ -16,7 +16,7 @@ from controller.games.craps.game import CRAPS
 from controller.machines.setup import NextNumbers, Setup, State
 from controller.model.outcomes import Bets, Outcome, RollNoRoll, RollReview, SpinNoSpin, TableEvent
 from controller.settings.rulesets import load_ruleset
-from tests.scenes import TABLE, says
+from tests.scenes import TABLE, input_at
 
 ROLL_4 = InFlight("roll", 4, 1_000, review_published=False)
 CLOSED = LastRow("bets.closed", Bets(round=3, cause="dice_released"))
@@ -91,9 +91,9 @@ def test_only_a_lock_known_to_be_the_controllers_own_is_undone_without_a_person(
 
 def test_a_ruling_voids_the_attempt_that_was_cut_off_and_opens_the_bets() -> None:
     cut = CutOffAttempts((ROLL_4,), setup(NextNumbers()))
-    assert cut.ruled_by(says(1, "no_roll"))
-    assert not cut.ruled_by(says(1, "set_dice", dice=(1, 2)))
-    ruling = says(1, "no_roll", by="boxperson", who="ann")
+    assert cut.ruled_by(input_at(1, "no_roll"))
+    assert not cut.ruled_by(input_at(1, "set_dice", dice=(1, 2)))
+    ruling = input_at(1, "no_roll", by="boxperson", who="ann")
     published, first = cut.close(ruling, NextNumbers(seq=9, roll=5, round=2), 1, bets_closed=True)
     assert [o.type for o in published] == ["roll.no_roll", "bets.opened"]
     assert isinstance(published[0].data, RollNoRoll)

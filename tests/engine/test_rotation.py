@@ -22,7 +22,7 @@ from controller.model.readings import (
 )
 from controller.settings.rulesets import load_ruleset
 from tests.rules.wheel.simulator import Scene, spin, wheel
-from tests.scenes import SECOND_US, says
+from tests.scenes import SECOND_US, input_at
 from tests.wheels import AMERICAN, START_US, frame, game, heard, reports, trusting_rules
 
 WHEEL = wheel()
@@ -120,8 +120,8 @@ def test_a_game_launched_while_the_table_was_not_in_play_counts_in_no_later_reco
     lines = game(12, " 7", "23")
     second = heard(game(13, "23", " 4"), begins_us=REST_US + 60 * SECOND_US)
     rim_us = next(word.t for word in reports(second) if word.state == 3)
-    locked = says(rim_us - SECOND_US, "lock")
-    unlocked = says(rim_us + 2 * SECOND_US, "unlock")
+    locked = input_at(rim_us - SECOND_US, "lock")
+    unlocked = input_at(rim_us + 2 * SECOND_US, "unlock")
     readings = in_order(*heard(lines), *second, locked, unlocked)
     reported = whole(SMART, readings)
     assert [o.type for o in reported if o.type.startswith("spin")] == ["spin.called"]
@@ -182,8 +182,8 @@ def a_deal(begins_us: int) -> list[Reading]:
         for n, (seat, text) in enumerate((seat, hand.split()[n]) for n in range(3) for seat, hand in HANDS)
     ]
     acts_us = begins_us + 10 * SECOND_US
-    acts = [says(acts_us + n, "play", "dealer", seat=seat) for n, seat in enumerate("12")]
-    return [says(begins_us - SECOND_US, "seats", "dealer", seats=("1", "2")), *cards, *acts]
+    acts = [input_at(acts_us + n, "play", "dealer", seat=seat) for n, seat in enumerate("12")]
+    return [input_at(begins_us - SECOND_US, "seats", "dealer", seats=("1", "2")), *cards, *acts]
 
 
 CARDS = Setup(table="c", ruleset=load_ruleset("three-card-poker-12-014"))
@@ -200,7 +200,7 @@ def test_T_DEAL_2_a_late_card_of_a_deal_before_the_recording_does_not_close_bets
 def test_an_attempt_begun_before_play_never_counts_in_a_later_recording() -> None:
     """The attempt is refused in the same way as without a new recording."""
     straggler = Card(t=11 * SECOND_US, dev="shoe", rank="4", suit="h", arrived=110 * SECOND_US)
-    readings = in_order(says(9 * SECOND_US, "lock"), says(20 * SECOND_US, "unlock"), straggler)
+    readings = in_order(input_at(9 * SECOND_US, "lock"), input_at(20 * SECOND_US, "unlock"), straggler)
     reported = whole(CARDS, readings)
     assert [o.type for o in reported][-1] == "input.refused"
     assert in_pieces(CARDS, readings, 100 * SECOND_US) == reported

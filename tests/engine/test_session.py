@@ -13,7 +13,7 @@ from controller.model.outcomes import Bets, RollCalled, RollReview, TableEvent
 from controller.model.readings import AnyReading, DeviceDown, DeviceUp, DieAt, Switch
 from controller.settings.rulesets import load_ruleset
 from tests.engine.play import Played, play
-from tests.scenes import SECOND_US, in_order, rest_of, says, throw
+from tests.scenes import SECOND_US, in_order, input_at, rest_of, throw
 
 MS = 1000
 THROW = throw(SECOND_US, (3, 3))
@@ -22,9 +22,9 @@ REST = rest_of(THROW)
 
 def test_a_throw_at_a_locked_table_does_not_count_and_is_reported_once() -> None:
     played = play(
-        says(0, "lock", "supervisor", reason="camera moved"),
+        input_at(0, "lock", "supervisor", reason="camera moved"),
         THROW,
-        says(9 * SECOND_US, "unlock"),
+        input_at(9 * SECOND_US, "unlock"),
         throw(10 * SECOND_US),
     )
     assert played.types("table", "roll", "input") == [
@@ -40,20 +40,23 @@ def test_a_throw_at_a_locked_table_does_not_count_and_is_reported_once() -> None
 
 def test_a_closed_table_takes_no_game_input_and_no_throw() -> None:
     played = play(
-        says(0, "close_table"), says(1, "new_shooter", seat=1), THROW, says(9 * SECOND_US, "open_table")
+        input_at(0, "close_table"),
+        input_at(1, "new_shooter", seat=1),
+        THROW,
+        input_at(9 * SECOND_US, "open_table"),
     )
     assert played.types("table") == ["table.closed", "table.opened"]
     assert played.refusals() == ["table_closed", "table_closed"]
 
 
 def test_a_table_does_not_close_over_an_open_throw() -> None:
-    played = play(in_order([*THROW, says(SECOND_US + 500 * MS, "close_table")]))
+    played = play(in_order([*THROW, input_at(SECOND_US + 500 * MS, "close_table")]))
     assert played.refusals() == ["attempt_open"]
     assert played.types("roll") == ["roll.called"]
 
 
 def test_a_lock_in_flight_lets_the_throw_be_decided_and_stops_the_next() -> None:
-    played = play(in_order([*THROW, says(SECOND_US + 500 * MS, "lock")]), throw(9 * SECOND_US))
+    played = play(in_order([*THROW, input_at(SECOND_US + 500 * MS, "lock")]), throw(9 * SECOND_US))
     assert played.types("roll", "table") == ["table.locked", "roll.called"]
 
 
@@ -83,12 +86,12 @@ def test_a_camera_lost_in_flight_is_a_review_and_never_a_void() -> None:
 
 def test_test_mode_leaves_no_trace_in_state_ids_and_outcomes() -> None:
     tested = [
-        says(10 * SECOND_US, "test_mode", "technician", on=True),
+        input_at(10 * SECOND_US, "test_mode", "technician", on=True),
         *throw(11 * SECOND_US, (6, 6)),
-        says(20 * SECOND_US, "no_roll"),
+        input_at(20 * SECOND_US, "no_roll"),
         DeviceDown(t=21 * SECOND_US, dev="cam", reason="unplugged"),
         DeviceUp(t=22 * SECOND_US, dev="cam"),
-        says(29 * SECOND_US, "test_mode", "technician", on=False),
+        input_at(29 * SECOND_US, "test_mode", "technician", on=False),
     ]
     before, after = throw(SECOND_US, (3, 3)), throw(30 * SECOND_US, (2, 4))
     up = DeviceUp(t=0, dev="cam")
@@ -97,9 +100,9 @@ def test_test_mode_leaves_no_trace_in_state_ids_and_outcomes() -> None:
 
 def test_a_device_still_down_after_test_mode_is_reported_then() -> None:
     played = play(
-        says(1, "test_mode", on=True),
+        input_at(1, "test_mode", on=True),
         DeviceDown(t=2, dev="cam", reason="unplugged"),
-        says(3, "test_mode", on=False),
+        input_at(3, "test_mode", on=False),
     )
     assert [(o.type, o.t) for o in played.outcomes] == [("device.down", 3)]
 
@@ -137,8 +140,8 @@ def test_outcomes_of_a_cut_off_recording_are_the_first_ones_of_the_complete_reco
 
 
 def test_a_session_continues_from_a_recorded_state_and_its_numbers() -> None:
-    first = Played().feed(says(0, "new_shooter", seat="4"), THROW)
-    first.feed(says(REST + SECOND_US, "dice_collected"), says(REST + 3 * SECOND_US, "settled"))
+    first = Played().feed(input_at(0, "new_shooter", seat="4"), THROW)
+    first.feed(input_at(REST + SECOND_US, "dice_collected"), input_at(REST + 3 * SECOND_US, "settled"))
     state, numbers = first.session.state(), first.session.first()
     assert (state.point, state.shooter, numbers.roll, numbers.round) == (6, "4", 2, 2)
     again = Played(state=state, first=numbers).feed(throw(20 * SECOND_US, (2, 4))).finish()
@@ -161,7 +164,7 @@ def test_dice_in_flight_without_a_release_are_never_overlooked() -> None:
 def test_dice_in_flight_without_a_release_after_a_review_get_their_own_review() -> None:
     unsure = throw(SECOND_US, (3, 3), confidence=0.2)
     unseen = [r for r in throw(9 * SECOND_US) if r.t > 9 * SECOND_US]
-    played = play(unsure, says(rest_of(unsure) + SECOND_US, "dice_collected"), unseen)
+    played = play(unsure, input_at(rest_of(unsure) + SECOND_US, "dice_collected"), unseen)
     assert played.types("roll") == ["roll.review", "roll.no_roll", "roll.review"]
 
 
@@ -169,7 +172,7 @@ def test_dice_moved_with_the_stick_are_not_a_throw() -> None:
     pushed = [
         DieAt(t=9 * SECOND_US + 11_111 * i, dev="cam", die=1, x=1000 + 5.0 * i, y=500.0) for i in range(100)
     ]
-    collected = says(REST + SECOND_US, "dice_collected")
+    collected = input_at(REST + SECOND_US, "dice_collected")
     assert play(THROW, collected, pushed).types("roll") == ["roll.called"]
 
 
@@ -178,7 +181,7 @@ INPUTS = [
     "settled", "lock", "unlock", "open_table", "close_table", "test_mode", "inspected", "paid", "",
 ]  # fmt: skip
 ABSURD = st.builds(
-    lambda t, name, by, dice, seat, on: says(t, name, by, dice=dice, seat=seat, on=on),
+    lambda t, name, by, dice, seat, on: input_at(t, name, by, dice=dice, seat=seat, on=on),
     st.integers(0, 30 * SECOND_US),
     st.sampled_from(INPUTS),
     st.sampled_from(["boxperson", "player", ""]),

@@ -20,7 +20,7 @@ from tests.engine.play import Played
 from tests.games.high_roller.played_table import FACES, HighRollerTable, two_players
 from tests.games.three_card.deal import ROTATION, Table, seated
 from tests.rules.wheel.simulator import Scene, spin, wheel
-from tests.scenes import SECOND_US, in_order, says, throw
+from tests.scenes import SECOND_US, in_order, input_at, throw
 
 
 def types(table: Table) -> list[str]:
@@ -29,15 +29,15 @@ def types(table: Table) -> list[str]:
 
 def test_T_IRR_1_cards_of_a_deal_begun_while_the_table_was_locked_are_not_a_deal() -> None:
     """Only half of that deal was seen, and the next deal's cards must not complete it."""
-    table = Table().says("seats", seats=("1", "2")).says("lock", "supervisor")
+    table = Table().enter("seats", seats=("1", "2")).enter("lock", "supervisor")
     table.in_order(ROTATION[:4])
-    table.says("unlock", "supervisor", after_s=0.2)
+    table.enter("unlock", "supervisor", after_s=0.2)
     for text in ROTATION[4:]:
         table.card(text)
-    table.says("play", seat="1").says("play", seat="2")
-    table.says("no_more_bets")
+    table.enter("play", seat="1").enter("play", seat="2")
+    table.enter("no_more_bets")
     table.in_order(["4h", "5h", "6h", "4d", "5d", "6d", "4c", "5c", "6c"])
-    table.says("play", seat="1").says("play", seat="2").says("settled")
+    table.enter("play", seat="1").enter("play", seat="2").enter("settled")
     table.played.finish()
     assert [call.hands for call in table.played.data(DealCalled)] == [
         {"1": ("4h", "4d", "4c"), "2": ("5h", "5d", "5c")}
@@ -46,9 +46,9 @@ def test_T_IRR_1_cards_of_a_deal_begun_while_the_table_was_locked_are_not_a_deal
 
 def test_T_DEAL_4_a_card_after_all_have_acted_completes_no_hand() -> None:
     """A position that plays or folds has all its cards, as has the dealer. The shoe missed one card."""
-    table = Table().says("seats", seats=("1", "2"))
+    table = Table().enter("seats", seats=("1", "2"))
     table.in_order(ROTATION[:-1])
-    table.says("play", seat="1").says("fold", seat="2")
+    table.enter("play", seat="1").enter("fold", seat="2")
     table.card("Ah", after_s=4)
     table.played.finish()
     reviews = table.played.data(DealReview)
@@ -63,16 +63,16 @@ def test_C34_INV_3_the_second_die_of_a_refused_throw_begins_no_throw(way: str) -
     first, second = [reading for reading in readings if isinstance(reading, DieReleased)]
     later = msgspec.structs.replace(second, t=first.t + 100_000)
     plays = [
-        says(
+        input_at(
             first.t + 50_000,
             *(("unlock", "supervisor") if way == "lock" else ("test_mode", "technician")),
             on=False,
         )
     ]
-    stops = says(SECOND_US, way, "supervisor" if way == "lock" else "technician")
+    stops = input_at(SECOND_US, way, "supervisor" if way == "lock" else "technician")
     rest = [reading for reading in readings if reading not in (first, second)]
     next_throw = throw(25 * SECOND_US, (6, 6))
-    collected = says(15 * SECOND_US, "dice_collected", "stickperson")
+    collected = input_at(15 * SECOND_US, "dice_collected", "stickperson")
     played = Played().feed(in_order([stops, first, *plays, later, *rest, collected, *next_throw])).finish()
     published = [
         (o.type, getattr(o.data, "dice", None)) for o in played.outcomes if o.type.startswith("roll.")
@@ -87,8 +87,8 @@ def test_a_throw_made_while_the_table_was_not_in_play_never_counts_however_late_
 ) -> None:
     """The dice were visible, but bets can't be closed as of a time at which the table was not in play."""
     by = "supervisor" if way == "lock" else "technician"
-    away = says(SECOND_US, way, by)
-    plays = says(20 * SECOND_US, "unlock" if way == "lock" else "test_mode", by, on=False)
+    away = input_at(SECOND_US, way, by)
+    plays = input_at(20 * SECOND_US, "unlock" if way == "lock" else "test_mode", by, on=False)
     arrived = told_s * SECOND_US
     made = [
         msgspec.structs.replace(reading, arrived=max(arrived, reading.t))
@@ -103,8 +103,11 @@ def test_a_throw_made_while_the_table_was_not_in_play_never_counts_however_late_
 def test_C34_INV_3_a_throw_without_seen_releases_is_found_after_a_refused_throw() -> None:
     """After the refused dice are collected, the next movement is a throw."""
     unseen = [reading for reading in throw(25 * SECOND_US, (6, 6)) if not isinstance(reading, DieReleased)]
-    locked, unlocked = says(SECOND_US, "lock", "supervisor"), says(12 * SECOND_US, "unlock", "supervisor")
-    collected = says(15 * SECOND_US, "dice_collected", "stickperson")
+    locked, unlocked = (
+        input_at(SECOND_US, "lock", "supervisor"),
+        input_at(12 * SECOND_US, "unlock", "supervisor"),
+    )
+    collected = input_at(15 * SECOND_US, "dice_collected", "stickperson")
     scene = in_order([locked, *throw(5 * SECOND_US, (3, 4)), unlocked, collected, *unseen])
     played = Played().feed(scene).finish()
     assert [o.type for o in played.outcomes if o.type.startswith("roll.")] == ["roll.review"]
@@ -120,12 +123,15 @@ def test_H_DEAL_1_after_a_card_pitched_out_of_play_the_next_cards_are_not_assign
 ) -> None:
     """Seat 1's second card was missed. Seat 2's card must not be assigned to seat 1."""
     table = (
-        HighRollerTable().button(s1="Q", s2="9").says("buy", seat="1", count=2).says("buy", seat="2", count=2)
+        HighRollerTable()
+        .button(s1="Q", s2="9")
+        .enter("buy", seat="1", count=2)
+        .enter("buy", seat="2", count=2)
     )
-    table.pitched("7").says(stop, "supervisor").pitched("8").says(go_on, "supervisor", on=False)
+    table.pitched("7").enter(stop, "supervisor").pitched("8").enter(go_on, "supervisor", on=False)
     table.pitched("9")
     assert table.state.cards == {"1": (7,)}
-    table.says("set_card", seat="1", card="8").says("set_card", seat="2", card="9").pitched("J")
+    table.enter("set_card", seat="1", card="8").enter("set_card", seat="2", card="9").pitched("J")
     assert table.state.cards == {"1": (7, 8), "2": (9, 11)}
     refused = [] if stop == "test_mode" else [{"lock": "table_locked"}.get(stop, "table_closed")]
     assert table.end().refusals() == [*refused, "order_broken"]
@@ -134,32 +140,40 @@ def test_H_DEAL_1_after_a_card_pitched_out_of_play_the_next_cards_are_not_assign
 def test_H_DEAL_1_after_an_unreadable_card_the_next_cards_are_not_assigned() -> None:
     """The pitching order identifies a card's seat only while no card is missing."""
     table = (
-        HighRollerTable().button(s1="Q", s2="9").says("buy", seat="1", count=1).says("buy", seat="2", count=1)
+        HighRollerTable()
+        .button(s1="Q", s2="9")
+        .enter("buy", seat="1", count=1)
+        .enter("buy", seat="2", count=1)
     )
     table.pitched(None, "9")
     assert table.state.cards == {}
-    table.says("set_card", seat="1", card="8").says("set_card", seat="2", card="9").rolls(9)
+    table.enter("set_card", seat="1", card="8").enter("set_card", seat="2", card="9").rolls(9)
     assert [call.player for call in table.end().data(GameWon)] == ["2"]
 
 
 def test_H_DEAL_1_after_a_shoe_was_away_the_next_cards_are_not_assigned() -> None:
     """The table missed the cards pitched meanwhile. A person enters the cards that are due."""
     table = (
-        HighRollerTable().button(s1="Q", s2="9").says("buy", seat="1", count=2).says("buy", seat="2", count=1)
+        HighRollerTable()
+        .button(s1="Q", s2="9")
+        .enter("buy", seat="1", count=2)
+        .enter("buy", seat="2", count=1)
     )
     table.pitched("7")
     for health in (DeviceDown, DeviceUp):
         table.now += SECOND_US
         table.played.feed(health(t=table.now, dev="shoe", reason="unplugged"))
     table.pitched("9")
-    table.says("set_card", seat="2", card="9").says("set_card", seat="1", card="8")
+    table.enter("set_card", seat="2", card="9").enter("set_card", seat="1", card="8")
     assert table.state.cards == {"1": (7, 8), "2": (9,)}
     assert table.end().refusals() == ["order_broken"]
 
 
 def test_T_DEAL_2_closed_bets_open_again_when_a_card_table_opens() -> None:
     """A client that received the close of bets would otherwise accept no bets."""
-    table = seated().says("no_more_bets").says("close_table", "supervisor").says("open_table", "supervisor")
+    table = (
+        seated().enter("no_more_bets").enter("close_table", "supervisor").enter("open_table", "supervisor")
+    )
     bets = [(o.type, o.data.round) for o in table.end().outcomes if isinstance(o.data, Bets)]
     assert bets == [("bets.closed", 1), ("bets.opened", 2)]
 
@@ -169,14 +183,14 @@ def test_R_SPIN_3_closed_bets_open_again_when_a_wheel_table_opens() -> None:
     names = ("no_more_bets", "close_table", "open_table")
     played = Played("roulette", wheel=wheel())
     for second, name in enumerate(names, 1):
-        played.feed(says(second * SECOND_US, name, "dealer"))
+        played.feed(input_at(second * SECOND_US, name, "dealer"))
     bets = [(o.type, o.data.round) for o in played.finish().outcomes if isinstance(o.data, Bets)]
     assert bets == [("bets.closed", 1), ("bets.opened", 2)]
 
 
 def test_H_START_1_a_throw_begun_before_the_last_card_was_dealt_is_not_a_roll() -> None:
     """The second release comes when a roll is due, but the throw began earlier."""
-    table = two_players().says("buy", seat="1", count=0).says("buy", seat="2", count=1)
+    table = two_players().enter("buy", seat="1", count=0).enter("buy", seat="2", count=1)
     table.now += 10 * SECOND_US
     readings = throw(table.now, FACES[7])
     first, second = [reading for reading in readings if isinstance(reading, DieReleased)]
@@ -185,22 +199,25 @@ def test_H_START_1_a_throw_begun_before_the_last_card_was_dealt_is_not_a_roll() 
     rest = [reading for reading in readings if reading not in (first, second)]
     table.played.feed(in_order([first, card, later, *rest]))
     table.now += 10 * SECOND_US
-    table.says("dice_collected").rolls(8)
+    table.enter("dice_collected").rolls(8)
     published = [o.type for o in table.end().outcomes if o.type.startswith("roll.")]
     assert published == ["roll.called"]
 
 
 def test_H_DEAL_1_a_late_card_from_while_the_table_was_locked_counts_as_missed() -> None:
     table = (
-        HighRollerTable().button(s1="Q", s2="9").says("buy", seat="1", count=1).says("buy", seat="2", count=1)
+        HighRollerTable()
+        .button(s1="Q", s2="9")
+        .enter("buy", seat="1", count=1)
+        .enter("buy", seat="2", count=1)
     )
-    table.says("lock", "supervisor")
+    table.enter("lock", "supervisor")
     at = table.now + SECOND_US
-    later = says(at + 400_000, "inspected", "supervisor", what="felt", arrived=at + 400_000)
+    later = input_at(at + 400_000, "inspected", "supervisor", what="felt", arrived=at + 400_000)
     card = Card(t=at, dev="shoe", rank="7", arrived=at + 500_000)
     table.played.feed(later, card)
     table.now += 2 * SECOND_US
-    table.says("unlock", "supervisor").pitched(9)
+    table.enter("unlock", "supervisor").pitched(9)
     assert table.end().types("card.pitched") == []
 
 
@@ -225,8 +242,8 @@ def launched(stop: str, *, plays_at: int, late_ms: int, then: Sequence[Reading] 
         for reading in (*SENT_OFF.readings, *then)
     ]
     said = [
-        says(SECOND_US, stop, by, arrived=SECOND_US),
-        says(plays_us, go_on, by, on=False, arrived=plays_us),
+        input_at(SECOND_US, stop, by, arrived=SECOND_US),
+        input_at(plays_us, go_on, by, on=False, arrived=plays_us),
     ]
     in_order = sorted([*seen, *said], key=lambda reading: reading.arrived or 0)
     return Played("roulette", wheel=WHEEL).feed(in_order).finish()  # type: ignore[arg-type]  # readings

@@ -20,7 +20,7 @@ from controller.settlement.run import settle
 from controller.settlement_service.faults import RequestRefused
 from tests.engine.play import Played
 from tests.games.over_under import OVER_UNDER
-from tests.scenes import SECOND_US, in_order, says, throw
+from tests.scenes import SECOND_US, in_order, input_at, throw
 from tests.settlement_service.rig import House, SealedTable, key_in
 
 RULES = "over-under-seven"
@@ -50,7 +50,7 @@ def _configured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def two_rolls() -> Played:
     """Play a 6, and a throw on which a person calls No Roll."""
-    said = says(11 * SECOND_US - 1, "no_roll")
+    said = input_at(11 * SECOND_US - 1, "no_roll")
     second = in_order([*throw(10 * SECOND_US, (5, 5)), said])
     return Played(RULES).feed(throw(SECOND_US, (3, 3)), second).finish()
 
@@ -115,7 +115,7 @@ def test_no_bet_is_accepted_once_the_dice_are_out(bettor: Bettor) -> None:
 
 
 def test_a_ruling_after_the_call_settles_the_bets_again(bettor: Bettor) -> None:
-    ruled = says(5 * SECOND_US, "set_dice", dice=[3, 4])
+    ruled = input_at(5 * SECOND_US, "set_dice", dice=[3, 4])
     outcomes = Played(RULES).feed(throw(SECOND_US, (3, 3)), ruled).finish().outcomes
     bettor.bets("b1", "under")
     bettor.bets("b2", "seven")
@@ -127,7 +127,7 @@ def test_a_ruling_after_the_call_settles_the_bets_again(bettor: Bettor) -> None:
 
 def test_a_recording_continues_where_it_was_and_a_call_can_still_be_corrected() -> None:
     before = Played(RULES).feed(throw(SECOND_US, (3, 3))).finish().session
-    ruled = says(5 * SECOND_US, "set_dice", dice=[3, 4])
+    ruled = input_at(5 * SECOND_US, "set_dice", dice=[3, 4])
     played = Played(RULES, before.state(), before.first()).feed(ruled, throw(10 * SECOND_US, (1, 1))).finish()
     assert played.types("roll") == ["roll.corrected", "roll.called"]
     assert played.data(RollCalled)[0].roll == 2

@@ -22,7 +22,7 @@ from controller.model.effects import Effect
 from controller.model.outcomes import Outcome
 from controller.model.readings import AnyReading, Face
 from controller.settings.rulesets import load_ruleset
-from tests.scenes import SECOND_US, TABLE, says, throw
+from tests.scenes import SECOND_US, TABLE, input_at, throw
 
 NAME = "table-7"
 NIGHT_US = 1_800_000_000_000_000
@@ -81,7 +81,7 @@ def throws(count: int, start_us: int = SECOND_US) -> list[AnyReading]:
         one = throw(t, faces, short_mm=(0.0, 300.0) if number % 7 == 3 else (0.0, 0.0))
         readings += one
         if number % 6 == 5:
-            readings.append(says(one[-1].t + 100_000, "no_roll", who="ann"))
+            readings.append(input_at(one[-1].t + 100_000, "no_roll", who="ann"))
         t += 5 * SECOND_US
     return readings
 
@@ -91,7 +91,7 @@ def play_throws(count: int, rules: str = "craps-12-034") -> tuple[Step, ...]:
     """Play this many throws, and enough time for the last call."""
     session = Session(setup_at(NextNumbers(), State(), rules=rules))
     readings = throws(count)
-    end = says(readings[-1].t + 3 * SECOND_US, "dice_collected")
+    end = input_at(readings[-1].t + 3 * SECOND_US, "dice_collected")
     return tuple(session_steps(session, [*readings, end]))
 
 

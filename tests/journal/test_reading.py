@@ -43,7 +43,7 @@ from tests.journal.rig import (
 from tests.journal.tamper import sql, tamper
 from tests.rules.wheel.simulator import Scene, spin
 from tests.rules.wheel.simulator import wheel as simulated_wheel
-from tests.scenes import SECOND_US, says, throw
+from tests.scenes import SECOND_US, input_at, throw
 
 
 def test_show_lists_rows_by_number_range_and_type(rig: Rig) -> None:
@@ -150,9 +150,9 @@ def test_a_persons_ruling_names_the_person(rig: Rig) -> None:
 def test_corrections_are_recalled_with_the_outcomes_they_correct(rig: Rig) -> None:
     readings: list[AnyReading] = [
         *throw(SECOND_US, (2, 4)),
-        says(6 * SECOND_US, "set_dice", dice=(2, 3), who="ann"),
-        says(7 * SECOND_US, "no_roll", who="bob"),
-        says(9 * SECOND_US, "nonsense"),
+        input_at(6 * SECOND_US, "set_dice", dice=(2, 3), who="ann"),
+        input_at(7 * SECOND_US, "no_roll", who="bob"),
+        input_at(9 * SECOND_US, "nonsense"),
     ]
     session = Session(setup_at(NextNumbers(), State()))
     with rig.open() as journal:
@@ -305,7 +305,7 @@ def test_a_late_ruling_does_not_change_the_recalled_verdict(rig: Rig, calls: Cal
     for number, name in enumerate(("accept", "no_roll", "set_dice", "dice_collected", "accept")):
         one = throw(t, (3, 4), confidence=0.4 if number == 3 else 0.9)
         wait = 100_000 if number != 4 else 3 * SECOND_US
-        readings += [*one, says(one[-1].t + wait, name, dice=(3, 4) if name == "set_dice" else None)]
+        readings += [*one, input_at(one[-1].t + wait, name, dice=(3, 4) if name == "set_dice" else None)]
         t += 12 * SECOND_US
     readings.append(DeviceDown(t=t, dev="cam"))
     readings += [*throw(t + SECOND_US, (2, 2)), *throws(1, t + 20 * SECOND_US)]
@@ -326,7 +326,9 @@ def test_a_dealers_rulings_on_spins_do_not_change_the_recalled_verdicts(rig: Rig
         if o.type == "spin.called"
     ]
     rulings = [
-        says(t + (60_000, 180_000, 700_000)[number // 3], name, number="17" if name == "set_number" else None)
+        input_at(
+            t + (60_000, 180_000, 700_000)[number // 3], name, number="17" if name == "set_number" else None
+        )
         for number, t in enumerate(calls_us)
         for name in [("accept", "no_spin", "set_number")[number % 3]]
     ]
@@ -341,7 +343,7 @@ def test_a_dealers_rulings_on_spins_do_not_change_the_recalled_verdicts(rig: Rig
 
 def test_a_no_roll_called_in_flight_is_kept_with_the_readings_until_then(rig: Rig) -> None:
     thrown = throw(SECOND_US, (3, 4))
-    shout = says(thrown[len(thrown) // 2].t + 1, "no_roll", who="ann")
+    shout = input_at(thrown[len(thrown) // 2].t + 1, "no_roll", who="ann")
     readings = sorted([*thrown, shout], key=lambda reading: reading.t)
     assert judged_again_everywhere(rig, readings, setup_at(NextNumbers(), State())) == 1
     found = recalled(rig, ids(rig, "roll.no_roll")[0])
@@ -357,7 +359,7 @@ def test_a_no_spin_called_while_the_ball_runs_gives_the_same_verdict_again(rig: 
     assert header.wheel is not msgspec.UNSET
     setup = Setup(table=NAME, session="1", ruleset=load_ruleset("roulette"), wheel=header.wheel)
     sensed = [reading for _, reading in feed]
-    shouts = [says(scene.start_us + 6 * SECOND_US, "no_spin", who="ann") for scene in scenes]
+    shouts = [input_at(scene.start_us + 6 * SECOND_US, "no_spin", who="ann") for scene in scenes]
     readings = sorted([*sensed, *shouts], key=lambda reading: reading.t)
     assert judged_again_everywhere(rig, readings, setup) == 3
     assert all(

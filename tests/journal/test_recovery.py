@@ -31,7 +31,7 @@ from tests.journal.rig import (
     setup_at,
     throws,
 )
-from tests.scenes import SECOND_US, says, throw
+from tests.scenes import SECOND_US, input_at, throw
 
 
 def cut_off(
@@ -65,9 +65,9 @@ def test_an_empty_journal_recovers_to_the_first_session(rig: Rig) -> None:
 
 def test_the_point_and_the_shooter_are_restored(rig: Rig) -> None:
     readings = [
-        says(1, "new_shooter", seat=4),
+        input_at(1, "new_shooter", seat=4),
         *throw(SECOND_US, (2, 4)),
-        says(5 * SECOND_US, "dice_collected"),
+        input_at(5 * SECOND_US, "dice_collected"),
     ]
     recovered = cut_off(rig, readings)
     assert recovered.state.learned, "the learned loudness of the walls must be kept"
@@ -81,7 +81,7 @@ def test_the_point_and_the_shooter_are_restored(rig: Rig) -> None:
 @pytest.mark.parametrize("rows", [1, 2, 3, 7, 256])
 def test_a_session_continues_as_if_nothing_had_happened(rig: Rig, rows: int) -> None:
     """For every cut after the last checkpoint, both parts together have the outcomes of the whole."""
-    collected = says(25 * SECOND_US, "dice_collected")
+    collected = input_at(25 * SECOND_US, "dice_collected")
     readings = sorted([*throws(9), collected], key=lambda reading: reading.t)
     whole = Session(setup_at(NextNumbers(), State()))
     cut_at = readings.index(collected) + 1
@@ -99,7 +99,7 @@ def test_a_session_continues_as_if_nothing_had_happened(rig: Rig, rows: int) -> 
 
 
 def test_a_locked_table_is_still_locked(rig: Rig) -> None:
-    recovered = cut_off(rig, [says(1, "lock"), says(2 * SECOND_US, "no_roll")])
+    recovered = cut_off(rig, [input_at(1, "lock"), input_at(2 * SECOND_US, "no_roll")])
     assert recovered.state.lock == "locked"
 
 
@@ -117,7 +117,7 @@ def test_a_throw_decided_but_not_called_is_recovered_as_cut_off(rig: Rig) -> Non
 
 
 def test_a_throw_under_review_stays_under_review(rig: Rig) -> None:
-    doubtful = [*throw(SECOND_US, confidence=0.3), says(9 * SECOND_US, "nonsense")]
+    doubtful = [*throw(SECOND_US, confidence=0.3), input_at(9 * SECOND_US, "nonsense")]
     recovered = cut_off(rig, doubtful)
     assert recovered.in_flight == (InFlight("roll", 1, SECOND_US, review_published=True),)
     published, first = opening(recovered)
@@ -129,11 +129,11 @@ def test_a_throw_under_review_stays_under_review(rig: Rig) -> None:
 def test_a_throw_that_ended_is_not_cut_off(rig: Rig, ends: str) -> None:
     doubtful = throw(SECOND_US, confidence=0.3 if ends == "ruled" else 0.9)
     person = {
-        "no_roll": says(doubtful[-1].t + 1, "no_roll"),
-        "called": says(9 * SECOND_US, "settled"),
-        "ruled": says(9 * SECOND_US, "set_dice", dice=(1, 2)),
+        "no_roll": input_at(doubtful[-1].t + 1, "no_roll"),
+        "called": input_at(9 * SECOND_US, "settled"),
+        "ruled": input_at(9 * SECOND_US, "set_dice", dice=(1, 2)),
     }
-    recovered = cut_off(rig, [*doubtful, person[ends], says(10 * SECOND_US, "nonsense")])
+    recovered = cut_off(rig, [*doubtful, person[ends], input_at(10 * SECOND_US, "nonsense")])
     assert recovered.in_flight == ()
     assert recovered.first.roll == 2
 

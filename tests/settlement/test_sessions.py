@@ -25,7 +25,7 @@ from controller.settlement_service.book import CORRECTIONS, requests_of
 from drivers.sim import high_roller, three_card
 from tests.engine.play import play
 from tests.games.high_roller.wagers.scene import paytable
-from tests.scenes import SECOND_US, says, throw
+from tests.scenes import SECOND_US, input_at, throw
 from tests.sim.play import outcomes_of
 
 Json = Mapping[str, object]
@@ -154,7 +154,7 @@ def test_a_session_of_three_card_poker_is_paid_as_the_table_published_it(seed: i
 
 
 def test_a_roll_is_reported_to_the_settlement_as_it_stands_after_the_last_ruling() -> None:
-    ruling = says(5 * SECOND_US, "set_dice", dice=[2, 2])
+    ruling = input_at(5 * SECOND_US, "set_dice", dice=[2, 2])
     played = play(throw(SECOND_US, (3, 3)), ruling, throw(9 * SECOND_US, (1, 1)))
     assert settlement_requests(played.outcomes, "craps") == [
         {"do": "run_out", "on": False, "by_table": True},

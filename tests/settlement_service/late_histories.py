@@ -26,7 +26,7 @@ from controller.settlement_service.account_requests import AccountRequests
 from controller.settlement_service.engine import Engine
 from controller.settlement_service.faults import RequestRefused
 from controller.settlement_service.gate import Admitted, Gate, LateWager, MissingStatement
-from tests.scenes import TABLE, says, throw
+from tests.scenes import TABLE, input_at, throw
 from tests.settlement_service.histories import SECOND_US, Timeline, Trouble
 from tests.settlement_service.rig import GAMES, House, SealedTable
 
@@ -170,7 +170,7 @@ class DiceWorld(Timeline):
         self.later(SECOND_US * 4 + self.chance.randrange(SECOND_US), self._throw)
 
     def _confirming(self, wager: str, by: str) -> Callable[[], None]:
-        return lambda: self._feed(says(self._clock(), "confirm_late", by, who=by, what=wager))
+        return lambda: self._feed(input_at(self._clock(), "confirm_late", by, who=by, what=wager))
 
     def _feed(self, reading: AnyReading) -> None:
         self._carry_out(self.session.feed(reading))

@@ -7,7 +7,7 @@ from controller.model.effects import Lamp
 from controller.model.outcomes import Bets, RollCalled, RollCorrected, RollNoRoll, ShooterChanged
 from controller.model.readings import AnyReading, Face
 from tests.engine.play import Played, play
-from tests.scenes import SECOND_US, says, throw
+from tests.scenes import SECOND_US, input_at, throw
 
 
 def rolls(*faces: tuple[Face, Face]) -> list[AnyReading]:
@@ -16,7 +16,7 @@ def rolls(*faces: tuple[Face, Face]) -> list[AnyReading]:
     for number, up in enumerate(faces):
         start = (1 + 10 * number) * SECOND_US
         readings += throw(start, up)
-        readings.append(says(start + 5 * SECOND_US, "dice_collected", "stickperson"))
+        readings.append(input_at(start + 5 * SECOND_US, "dice_collected", "stickperson"))
     return readings
 
 
@@ -60,7 +60,7 @@ def test_CV1_RND_6_the_puck_goes_on_at_the_number_and_off_again() -> None:
 
 
 def test_CV1_RND_7_a_made_point_keeps_the_shooter_and_a_seven_out_passes_the_dice() -> None:
-    named = says(0, "new_shooter", seat=3)
+    named = input_at(0, "new_shooter", seat=3)
     played = play(named, rolls((3, 3), (2, 4), (4, 4), (3, 4), (5, 5)))
     assert calls(played) == [
         (None, "point_set", 6),
@@ -89,7 +89,7 @@ def test_C34_DEF_2_the_first_roll_after_a_decision_is_a_come_out_roll() -> None:
 def test_C34_DEF_2_a_table_that_opens_begins_with_a_come_out_roll() -> None:
     played = Played(state=State(point=6))
     played.feed(
-        says(1, "close_table", "supervisor"), says(2, "open_table", "supervisor"), rolls((2, 4))
+        input_at(1, "close_table", "supervisor"), input_at(2, "open_table", "supervisor"), rolls((2, 4))
     ).finish()
     assert calls(played) == [(None, "point_set", 6)]
 
@@ -101,10 +101,10 @@ def test_C34_CONT_1i_only_a_lost_seven_costs_the_dice() -> None:
 
 def test_C34_CONT_1_the_shooter_may_pass_the_dice_and_the_point_stays() -> None:
     played = play(
-        says(0, "new_shooter", seat="2"),
+        input_at(0, "new_shooter", seat="2"),
         throw(SECOND_US, (3, 3)),
-        says(5 * SECOND_US, "pass_dice", "shooter"),
-        says(6 * SECOND_US, "new_shooter", seat="3"),
+        input_at(5 * SECOND_US, "pass_dice", "shooter"),
+        input_at(6 * SECOND_US, "new_shooter", seat="3"),
         throw(9 * SECOND_US, (2, 4)),
     )
     assert [(s.shooter, s.cause) for s in played.data(ShooterChanged)][1:] == [
@@ -121,7 +121,7 @@ def test_C34_CONT_1ii_repeated_invalid_rolls_are_counted_for_the_boxperson() -> 
 
 
 def test_C34_CONT_2b_a_run_out_sets_no_point_and_ends_with_a_seven() -> None:
-    played = play(says(0, "run_out"), rolls((3, 3), (5, 6), (3, 4), (3, 3)))
+    played = play(input_at(0, "run_out"), rolls((3, 3), (5, 6), (3, 4), (3, 3)))
     assert calls(played) == [
         (None, "no_decision", None),
         (None, "natural", None),
@@ -133,18 +133,18 @@ def test_C34_CONT_2b_a_run_out_sets_no_point_and_ends_with_a_seven() -> None:
 
 
 def test_C34_CONT_2b_a_corrected_roll_stays_part_of_the_run_out() -> None:
-    ruled = says(8 * SECOND_US, "set_dice", dice=(2, 3))
-    played = play(says(0, "run_out"), rolls((3, 3)), ruled)
+    ruled = input_at(8 * SECOND_US, "set_dice", dice=(2, 3))
+    played = play(input_at(0, "run_out"), rolls((3, 3)), ruled)
     (corrected,) = played.data(RollCorrected)
     assert (corrected.call, corrected.point_after, corrected.run_out) == ("no_decision", None, True)
 
 
 def test_C34_CONT_2b_a_run_out_waits_for_a_come_out_roll() -> None:
-    assert play(rolls((3, 3)), says(20 * SECOND_US, "run_out")).refusals() == ["run_out_needs_come_out"]
+    assert play(rolls((3, 3)), input_at(20 * SECOND_US, "run_out")).refusals() == ["run_out_needs_come_out"]
 
 
 def test_CV1_has_no_run_out() -> None:
-    assert play(says(0, "run_out"), rules="craps-v1").refusals() == ["not_offered"]
+    assert play(input_at(0, "run_out"), rules="craps-v1").refusals() == ["not_offered"]
 
 
 def test_C34_MK_1a_bets_close_when_the_dice_leave_the_hand_and_open_after_the_call() -> None:

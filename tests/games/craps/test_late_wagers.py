@@ -5,7 +5,7 @@ import pytest
 from controller.model.readings import AnyReading, DieAt, DieLost, DieReleased, DieRest, Input
 from controller.rules.dice.in_motion import STILL_US, Motion, find_motion
 from tests.engine.play import Played
-from tests.scenes import FRAME_US, SECOND_US, in_order, rest_of, says, throw
+from tests.scenes import FRAME_US, SECOND_US, in_order, input_at, rest_of, throw
 
 THROWN = throw(SECOND_US)
 REST = rest_of(THROWN)
@@ -19,7 +19,7 @@ def lodged(after_ms: int = 100, wager: str = "b1") -> Input:
 
 
 def confirms(after_ms: int, by: str, who: str | None = None, wager: str = "b1") -> Input:
-    return says(SECOND_US + after_ms * MS, "confirm_late", by, who=who or by, what=wager)
+    return input_at(SECOND_US + after_ms * MS, "confirm_late", by, who=who or by, what=wager)
 
 
 def until(played: Played, us: int) -> Played:

@@ -12,9 +12,9 @@ from controller.model.outcomes import Bets, RollCalled, RollNoRoll, RollReview, 
 from controller.model.readings import AnyReading, Input
 from controller.settings.rulesets import load_ruleset
 from tests.engine.play import Played, play
-from tests.scenes import SECOND_US, says, throw
+from tests.scenes import SECOND_US, input_at, throw
 
-NAMED = says(SECOND_US, "new_shooter", seat="3")
+NAMED = input_at(SECOND_US, "new_shooter", seat="3")
 THROWN = throw(3 * SECOND_US, (2, 2))
 
 
@@ -53,9 +53,9 @@ def test_where_it_is_refused_a_roll_that_would_count_goes_to_review_and_is_never
 
 
 def test_the_boxperson_may_let_a_refused_roll_count_or_not() -> None:
-    counts = refusing(MISSING, *THROWN, says(9 * SECOND_US, "set_dice", dice=[2, 2], what="1")).finish()
+    counts = refusing(MISSING, *THROWN, input_at(9 * SECOND_US, "set_dice", dice=[2, 2], what="1")).finish()
     assert [(roll.total, roll.by) for roll in counts.data(RollCalled)] == [(4, "boxperson")]
-    void = refusing(MISSING, *THROWN, says(9 * SECOND_US, "no_roll", what="1")).finish()
+    void = refusing(MISSING, *THROWN, input_at(9 * SECOND_US, "no_roll", what="1")).finish()
     assert [roll.by for roll in void.data(RollNoRoll)] == ["boxperson"]
 
 
@@ -66,7 +66,7 @@ def test_a_roll_that_does_not_count_anyway_needs_no_ruling() -> None:
 
 
 def test_the_next_roll_with_a_line_bet_counts() -> None:
-    ruled = says(9 * SECOND_US, "no_roll", what="1")
+    ruled = input_at(9 * SECOND_US, "no_roll", what="1")
     has = line_bet(10 * SECOND_US, "3", True)
     played = refusing(MISSING, *THROWN, ruled, has, *throw(20 * SECOND_US, (2, 2))).finish()
     assert [roll.roll for roll in played.data(RollCalled)] == [2]

@@ -12,7 +12,7 @@ from controller.model.readings import Card, Face
 from controller.model.rulesets import RuleSet
 from controller.settings.rulesets import load_ruleset
 from tests.engine.play import Played
-from tests.scenes import SECOND_US, says, throw
+from tests.scenes import SECOND_US, input_at, throw
 
 RULES = load_ruleset("high-roller-12-005")
 FACES: dict[int, tuple[Face, Face]] = {
@@ -36,21 +36,21 @@ class HighRollerTable:
         )
         self.now = 0
 
-    def says(self, name: str, by: str = "dealer", **arguments: object) -> "HighRollerTable":
+    def enter(self, name: str, by: str = "dealer", **arguments: object) -> "HighRollerTable":
         """Enter a person's input."""
         self.now += 10 * SECOND_US
-        self.played.feed(says(self.now, name, by, **arguments))
+        self.played.feed(input_at(self.now, name, by, **arguments))
         return self
 
     def button(self, **drawn: str) -> "HighRollerTable":
         """Deal cards for the button: `button(s1="Q", s2="9")`."""
         for seat, card in drawn.items():
-            self.says("draw_button", seat=seat[1:], card=card)
+            self.enter("draw_button", seat=seat[1:], card=card)
         return self
 
     def buys(self, seat: str, *ranks: str | int) -> "HighRollerTable":
         """Sell a player these cards and pitch them."""
-        self.says("buy", seat=seat, count=len(ranks))
+        self.enter("buy", seat=seat, count=len(ranks))
         return self.pitched(*ranks)
 
     def pitched(self, *ranks: str | int | None, to: str | None = None) -> "HighRollerTable":

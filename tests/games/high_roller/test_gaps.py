@@ -42,7 +42,7 @@ def test_gap_H_4_the_button_may_begin_the_roll_off_whatever_the_others_hold() ->
 
 def test_gap_H_16_a_button_without_cards_may_pass_the_throw_to_the_next_player_with_cards() -> None:
     table = HighRollerTable(changed(button_without_cards="passes")).button(s1="Q", s2="9", s3="8")
-    table.says("buy", seat="1", count=0).buys("2", 7).buys("3", 8)
+    table.enter("buy", seat="1", count=0).buys("2", 7).buys("3", 8)
     played = table.rolls(3, 7).end()
     assert [call.player for call in played.data(RollCalled)] == ["2", "2"]
     assert [won.player for won in played.data(GameWon)] == ["2"]
@@ -60,7 +60,7 @@ def test_gap_H_16_a_button_without_cards_may_pass_the_throw_to_the_next_player_w
 def test_gap_H_4_settlement_and_table_follow_the_same_policy(policy: dict[str, str]) -> None:
     ruleset = changed(**policy)
     assert ruleset.high_roller is not None
-    table = HighRollerTable(ruleset).button(s1="Q", s2="9", s3="8").says("buy", seat="1", count=0)
+    table = HighRollerTable(ruleset).button(s1="Q", s2="9", s3="8").enter("buy", seat="1", count=0)
     played = table.buys("2", 7, 7).buys("3", 7).rolls(7, 9, 4, 9, 5, 8, 6, 3, 2, 11).end()
     throws = [(call.player, call.dice) for call in played.data(RollCalled)]
     (won,) = played.data(GameWon)
@@ -86,7 +86,7 @@ def test_gap_H_9_the_lowest_card_may_place_the_button() -> None:
 
 def test_gap_H_12_a_games_own_share_may_begin_the_next_pot() -> None:
     table = HighRollerTable(changed(bonus_share_joins="after", wins_for_bonus=2)).button(s1="Q", s2="9")
-    table.buys("1", *[7] * 10).buys("2", *[8] * 10).rolls(7).says("settled")
+    table.buys("1", *[7] * 10).buys("2", *[8] * 10).rolls(7).enter("settled")
     table.buys("2", *[8] * 10).buys("1", *[7] * 10).rolls(7)
     played = table.end()
     assert [won.bonus_paid for won in played.data(GameWon)] == [0, 200]

@@ -14,7 +14,7 @@ from tests.games.high_roller.played_table import HighRollerTable, calls, changed
 
 
 def test_H_MONEY_1_ten_per_cent_is_rake_up_to_two_dollars_bonus_and_the_rest_the_prize() -> None:
-    table = two_players(first=[7] * 20, second=[9] * 10).says("start_roll").rolls(9)
+    table = two_players(first=[7] * 20, second=[9] * 10).enter("start_roll").rolls(9)
     won = table.end().data(GameWon)[0]
     assert (won.pot.gross, won.pot.rake, won.pot.bonus, won.pot.prize) == (3000, 300, 200, 2500)
     assert won.bonus_paid == 0
@@ -35,7 +35,7 @@ def test_H_BET_1_and_gap_H_18_every_card_of_a_game_has_one_price(cents: int) -> 
 
 
 def test_gap_H_5_the_rake_is_a_tenth_of_the_gross_to_the_cent() -> None:
-    table = two_players(first=(7,) * 6, second=(9,)).says("start_roll", count=0).rolls(9)
+    table = two_players(first=(7,) * 6, second=(9,)).enter("start_roll", count=0).rolls(9)
     pot = table.end().data(GameWon)[0].pot
     assert (pot.gross, pot.rake, pot.bonus, pot.prize) == (700, 70, 0, 630)
 
@@ -52,7 +52,7 @@ def test_gap_H_7_two_cards_cannot_give_more_than_the_rake_leaves() -> None:
 
 
 def test_H_BTN_3_the_button_moves_clockwise_each_game() -> None:
-    table = two_players().rolls(9).says("settled")
+    table = two_players().rolls(9).enter("settled")
     assert table.state.button == "2"
     assert calls(table.buys("2", 7).buys("1", 8).rolls(7).end())[-1] == ("2", "elimination", 7)
 
@@ -72,8 +72,8 @@ def test_gap_H_12_the_row_of_wins_restarts_after_the_pot_is_won() -> None:
 
 
 def test_H_CLOSE_1_gap_H_10_the_first_game_after_closing_is_announced_is_final_and_pays_the_pot() -> None:
-    table = two_players(first=(7,), second=(9,)).says("closing").rolls(9)
-    table.buys("2", 9).buys("1", 7).rolls(7).says("buy", seat="1", count=1)
+    table = two_players(first=(7,), second=(9,)).enter("closing").rolls(9)
+    table.buys("2", 9).buys("1", 7).rolls(7).enter("buy", seat="1", count=1)
     played = table.end()
     assert [s.final for s in played.data(GameStarted)] == [False, True], (
         "a game in progress must be finished first (!H-10)"
@@ -83,8 +83,8 @@ def test_H_CLOSE_1_gap_H_10_the_first_game_after_closing_is_announced_is_final_a
 
 
 def test_H_CLOSE_2_gap_H_11_with_fewer_than_two_players_at_the_end_the_pot_is_recorded_as_rake() -> None:
-    table = two_players(first=(7,), second=(9,)).rolls(9).says("settled").says("closing")
-    table.says("closing").says("leave", seat="1").says("closing")
+    table = two_players(first=(7,), second=(9,)).rolls(9).enter("settled").enter("closing")
+    table.enter("closing").enter("leave", seat="1").enter("closing")
     played = table.end()
     assert played.refusals() == ["final_game_due"]
     assert [(b.player, b.amount, b.cause) for b in played.data(BonusPaid)] == [
@@ -93,9 +93,9 @@ def test_H_CLOSE_2_gap_H_11_with_fewer_than_two_players_at_the_end_the_pot_is_re
 
 
 def test_H_CLOSE_2_the_dealer_may_enter_how_many_players_are_left() -> None:
-    table = two_players(first=(7,), second=(9,)).rolls(9).says("settled").says("closing", count=1)
+    table = two_players(first=(7,), second=(9,)).rolls(9).enter("settled").enter("closing", count=1)
     assert table.end().data(BonusPaid)[0].cause == "recorded_as_rake"
 
 
 def test_the_hours_do_not_end_during_a_game() -> None:
-    assert two_players().says("closing", count=1).end().refusals() == ["game_running"]
+    assert two_players().enter("closing", count=1).end().refusals() == ["game_running"]

@@ -10,7 +10,7 @@ from controller.model.rulesets import Calls
 from controller.settings.rulesets import load_ruleset
 from drivers.sim import high_roller
 from tests.engine.play import Played
-from tests.scenes import SECOND_US, in_order, says, throw
+from tests.scenes import SECOND_US, in_order, input_at, throw
 from tests.sim.play import outcomes_of
 
 RULES = load_ruleset("high-roller-12-005")
@@ -22,7 +22,7 @@ NAMES = [
     *("unlock", "new_shooter", "misdeal", ""),
 ]
 ARBITRARY = st.builds(
-    lambda t, name, seat, count, card, what, dice: says(
+    lambda t, name, seat, count, card, what, dice: input_at(
         t, name, "dealer", seat=seat, count=count, card=card, what=what, dice=dice
     ),
     st.integers(0, 60 * SECOND_US),
@@ -40,11 +40,11 @@ CARDS = st.builds(
     st.none() | st.sampled_from(["1", 2, "3", ""]),
 )
 OPENING: list[AnyReading] = [
-    says(1, "draw_button", "dealer", seat="1", card="Q"),
-    says(2, "draw_button", "dealer", seat=2, card="9"),
-    says(3, "buy", "dealer", seat="1", count=1),
+    input_at(1, "draw_button", "dealer", seat="1", card="Q"),
+    input_at(2, "draw_button", "dealer", seat=2, card="9"),
+    input_at(3, "buy", "dealer", seat="1", count=1),
     Card(t=4, dev="shoe", rank="7"),
-    says(5, "buy", "dealer", seat=2, count=1),
+    input_at(5, "buy", "dealer", seat=2, count=1),
     Card(t=6, dev="shoe", rank="7"),
 ]
 

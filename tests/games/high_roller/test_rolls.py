@@ -68,7 +68,7 @@ def test_gap_H_16_the_button_throws_even_without_cards() -> None:
     table = (
         HighRollerTable()
         .button(s1="Q", s2="9", s3="8")
-        .says("buy", seat="1", count=0)
+        .enter("buy", seat="1", count=0)
         .buys("2", 7)
         .buys("3", 8)
     )
@@ -136,7 +136,7 @@ def test_gap_H_14_contact_with_loose_chips_is_for_the_dealer_to_rule() -> None:
 
 
 def test_H_LEGAL_4_the_dealer_rules_a_roll_illegal_after_the_call() -> None:
-    table = two_players().rolls(9).says("no_roll").rolls(7)
+    table = two_players().rolls(9).enter("no_roll").rolls(7)
     played = table.end()
     corrected = played.data(RollCorrected)[0]
     assert (corrected.ruling, corrected.dice, corrected.next_player) == ("no_roll", None, "1")
@@ -168,9 +168,9 @@ def test_H_MULTI_1_a_player_rolls_once_for_each_matching_card() -> None:
 
 def test_gap_H_17_a_player_may_decline_a_roll_but_not_his_only_one() -> None:
     table = (
-        two_players(first=(7, 7)).rolls(7, 4).says("decline", seat="2").says("decline", "player", seat="1")
+        two_players(first=(7, 7)).rolls(7, 4).enter("decline", seat="2").enter("decline", "player", seat="1")
     )
-    table.says("decline", seat="2").rolls(5)
+    table.enter("decline", seat="2").rolls(5)
     played = table.end()
     assert played.refusals() == ["not_your_turn", "must_roll"]
     assert [(d.game, d.player, d.by) for d in played.data(RollDeclined)] == [(1, "1", "player")]
@@ -178,7 +178,7 @@ def test_gap_H_17_a_player_may_decline_a_roll_but_not_his_only_one() -> None:
 
 
 def test_gap_H_17_declining_the_last_roll_ends_the_game() -> None:
-    table = two_players(first=(7, 7), second=(7, 7)).rolls(7, 8, 3, 4).says("decline")
+    table = two_players(first=(7, 7), second=(7, 7)).rolls(7, 8, 3, 4).enter("decline")
     assert [(w.player, w.total) for w in table.end().data(GameWon)] == [("1", 8)]
 
 
@@ -189,7 +189,7 @@ def test_gap_H_17_a_house_may_require_every_roll() -> None:
         .buys("1", 7, 7)
         .buys("2", 7)
     )
-    assert table.rolls(7, 4).says("decline").end().refusals() == ["not_offered"]
+    assert table.rolls(7, 4).enter("decline").end().refusals() == ["not_offered"]
 
 
 def test_H_TIE_1_tied_players_roll_again_once_each_until_one_wins() -> None:
@@ -208,5 +208,5 @@ def test_gap_H_3_equal_best_rolls_of_one_player_are_not_a_tie() -> None:
 
 
 def test_a_tie_roll_cannot_be_declined() -> None:
-    table = two_players(first=(7, 7)).rolls(7, 9, 9, 9).says("decline")
+    table = two_players(first=(7, 7)).rolls(7, 9, 9, 9).enter("decline")
     assert table.end().refusals() == ["must_roll"]

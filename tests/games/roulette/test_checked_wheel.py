@@ -6,7 +6,7 @@ from controller.model.outcomes import Bets, Outcome, SpinCalled, SpinNoSpin, Spi
 from controller.model.readings import DeviceDown, PocketBall, WheelStatus
 from controller.settings.rulesets import load_ruleset
 from tests.rules.wheel.simulator import Scene, Spin, spin
-from tests.scenes import SECOND_US, says
+from tests.scenes import SECOND_US, input_at
 from tests.wheels import AMERICAN, outcomes
 
 SPIN = spin(Scene(wheel=AMERICAN, revolutions=14.0, pocket=9, bounces=0))
@@ -104,6 +104,6 @@ def test_a_number_of_the_wheel_without_any_beam_reading_leads_to_review() -> Non
 
 
 def test_a_person_rules_on_the_number_that_the_wheel_showed() -> None:
-    accept = says(THIRD_READ_US + 20 * SECOND_US, "accept", "dealer")
+    accept = input_at(THIRD_READ_US + 20 * SECOND_US, "accept", "dealer")
     published = play(wheel_beside(SPIN, SPIN.number, number_us=THIRD_READ_US), [accept])
     assert called(published) == [(SPIN.number, "person")]

@@ -7,7 +7,7 @@ from controller.model.readings import Input
 from controller.settings.rulesets import load_ruleset
 from tests.engine.play import Played
 from tests.rules.wheel.simulator import wheel
-from tests.scenes import SECOND_US, says
+from tests.scenes import SECOND_US, input_at
 
 ROULETTE = load_ruleset("roulette")
 assert ROULETTE.spin is not None
@@ -18,7 +18,7 @@ def sold(*stacks: tuple[str, str | None], state: State | None = None) -> Played:
     """Sell stacks one after the other at an open table."""
     played = Played("roulette", state, wheel=wheel(), ruleset=WITH_VALUE_CHIPS)
     for second, (seat, colour) in enumerate(stacks, 1):
-        entered: Input = says(second * SECOND_US, "chips", "dealer", seat=seat, what=colour)
+        entered: Input = input_at(second * SECOND_US, "chips", "dealer", seat=seat, what=colour)
         played.feed(entered)
     return played.finish()
 

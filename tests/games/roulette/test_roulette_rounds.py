@@ -26,7 +26,7 @@ from controller.model.rulesets import RuleSet
 from controller.settings.rulesets import load_ruleset
 from tests.engine.play import Played
 from tests.rules.wheel.simulator import Scene, Spin, spin, wheel
-from tests.scenes import SECOND_US, says
+from tests.scenes import SECOND_US, input_at
 
 WHEEL = wheel()
 SPIN = spin(Scene(wheel=WHEEL, revolutions=14.0, pocket=9, bounces=0))
@@ -80,14 +80,17 @@ def test_R_SPIN_3_no_more_bets_is_called_while_the_ball_still_circles() -> None:
 
 
 def test_R_SPIN_3_the_dealers_own_call_is_the_legal_instant() -> None:
-    played = play(SPIN, says(at(4), "no_more_bets", "dealer"))
+    played = play(SPIN, input_at(at(4), "no_more_bets", "dealer"))
     assert [(b.cause, b.round) for b in played.data(Bets)] == [("dealer", 1), ("result", 2)]
     assert next(o for o in played.outcomes if o.type == "bets.closed").t == at(4)
 
 
 def test_R_IRR_4_after_no_more_bets_nothing_opens_the_bets_until_the_result() -> None:
     played = play(
-        SPIN, says(at(4), "no_more_bets", "dealer"), says(at(5), "open_bets"), says(at(6), "no_more_bets")
+        SPIN,
+        input_at(at(4), "no_more_bets", "dealer"),
+        input_at(at(5), "open_bets"),
+        input_at(at(6), "no_more_bets"),
     )
     assert played.refusals() == ["under_way", "bets_closed"]
 
@@ -115,7 +118,7 @@ def test_a_ball_out_of_the_wheel_is_no_spin_and_the_wheel_must_be_inspected() ->
     played = play(out, BallOut(t=SPIN.left_us + SECOND_US, dev="wheel"), NEXT)
     assert no_spins(played) == [(["ball_out"], "sensors")]
     assert [n.code for n in played.data(Bets)[2].notices] == ["not_inspected"]
-    inspected = says(80 * SECOND_US, "inspected", what="ball")
+    inspected = input_at(80 * SECOND_US, "inspected", what="ball")
     again = play(out, BallOut(t=SPIN.left_us + SECOND_US, dev="wheel"), inspected, NEXT)
     assert again.data(Bets)[2].notices == ()
 
@@ -152,7 +155,7 @@ def test_gap_R_8_a_rotor_reversed_after_an_unseen_drop_leaves_the_number_to_a_pe
     turned: list[Reading] = [
         RotorIndex(t=back_us + s * SECOND_US, dev="wheel", direction="ccw") for s in (1, 4, 7, 10)
     ]
-    ruling = says(back_us + 6 * SECOND_US, "set_number", "dealer", number=SPIN.number)
+    ruling = input_at(back_us + 6 * SECOND_US, "set_number", "dealer", number=SPIN.number)
     played = play(seen, lost, turned, ruling)
     assert [{r.code for r in review.reasons} for review in played.data(SpinReview)] == [{"missing_reading"}]
     assert [(c.number, c.grade) for c in played.data(SpinCalled)] == [(SPIN.number, "person")]
@@ -163,7 +166,7 @@ def test_gap_R_8_a_rotor_reversed_after_an_unseen_drop_leaves_the_number_to_a_pe
 def test_a_no_spin_called_in_the_track_ends_the_spin_and_the_balls_last_turns_begin_no_other(
     seconds: float,
 ) -> None:
-    played = play(SPIN, says(at(seconds), "no_spin", "dealer"), NEXT)
+    played = play(SPIN, input_at(at(seconds), "no_spin", "dealer"), NEXT)
     assert no_spins(played) == [(["called"], "dealer")]
     assert [(c.spin, c.number) for c in played.data(SpinCalled)] == [(2, NEXT.number)]
 
@@ -184,7 +187,7 @@ def test_a_void_ball_that_runs_on_with_bad_beams_never_begins_a_spin(seed: int) 
     void = spin(scene)
     called_us = chance.randint(void.launched_us + SECOND_US, void.left_us)
     after = spin(Scene(wheel=wheel(*beams), bounces=0, seed=seed + 1, begins_us=void.end_us + 8 * SECOND_US))
-    played = play(void, says(called_us, "no_spin", "dealer"), after, on=wheel(*beams))
+    played = play(void, input_at(called_us, "no_spin", "dealer"), after, on=wheel(*beams))
     assert played.types("spin") == ["spin.no_spin", "spin.called"]
     assert [(c.spin, c.number) for c in played.data(SpinCalled)] == [(2, after.number)]
 
@@ -193,7 +196,7 @@ def test_a_ball_launched_right_after_a_no_spin_is_a_new_spin() -> None:
     again = spin(Scene(wheel=WHEEL, revolutions=12.0, pocket=20, bounces=0, seed=2, begins_us=at(9)))
     first = [r for r in SPIN.readings if r.t < at(7)]
     played = play(
-        first, says(at(6), "no_spin", "dealer"), again.without(RotorIndex), marks_after(again, at(7))
+        first, input_at(at(6), "no_spin", "dealer"), again.without(RotorIndex), marks_after(again, at(7))
     )
     assert played.types("spin") == ["spin.no_spin", "spin.called"]
     assert played.data(SpinCalled)[0].number == again.number
@@ -205,8 +208,8 @@ def marks_after(scene: Spin, t: int) -> list[Reading]:
 
 def test_a_no_spin_spoken_within_the_hold_still_counts_and_after_it_corrects() -> None:
     rested = rest_us(SPIN)
-    assert no_spins(play(SPIN, says(rested + 200 * MS, "no_spin"))) == [(["called"], "boxperson")]
-    late = play(SPIN, says(rested + 300 * MS, "no_spin", "dealer"))
+    assert no_spins(play(SPIN, input_at(rested + 200 * MS, "no_spin"))) == [(["called"], "boxperson")]
+    late = play(SPIN, input_at(rested + 300 * MS, "no_spin", "dealer"))
     assert late.types("spin") == ["spin.called", "spin.corrected"]
     corrected = late.data(SpinCorrected)[0]
     assert (corrected.ruling, corrected.number, [r.code for r in corrected.reasons]) == (
@@ -231,26 +234,26 @@ def test_a_fourth_read_that_differs_before_the_hold_ends_is_a_conflict() -> None
 
 def test_the_dealer_rules_on_a_spin_under_review_and_corrects_one_that_was_called() -> None:
     unread = [r for r in SPIN.readings if not isinstance(r, PocketBall)]
-    ruled = play(unread, says(80 * SECOND_US, "set_number", "dealer", number="00"))
+    ruled = play(unread, input_at(80 * SECOND_US, "set_number", "dealer", number="00"))
     assert ruled.types("spin") == ["spin.review", "spin.called"]
     called = ruled.data(SpinCalled)[0]
     assert (called.number, called.colour, called.grade, called.by) == ("00", "green", "person", "dealer")
-    corrected = play(SPIN, says(rest_us(SPIN) + SECOND_US, "set_number", "dealer", number=1))
+    corrected = play(SPIN, input_at(rest_us(SPIN) + SECOND_US, "set_number", "dealer", number=1))
     assert [(c.number, c.colour) for c in corrected.data(SpinCorrected)] == [("1", "red")]
 
 
 def test_a_number_entered_while_the_ball_runs_is_refused_and_after_the_drop_it_is_a_ruling() -> None:
-    early = play(SPIN, says(at(4), "set_number", "dealer", number="8"))
+    early = play(SPIN, input_at(at(4), "set_number", "dealer", number="8"))
     assert early.refusals() == ["result_not_in"]
     assert [c.number for c in early.data(SpinCalled)] == [SPIN.number]
-    late = play(SPIN, says(SPIN.left_us + SECOND_US, "set_number", "dealer", number="8"))
+    late = play(SPIN, input_at(SPIN.left_us + SECOND_US, "set_number", "dealer", number="8"))
     assert [(c.number, c.grade) for c in late.data(SpinCalled)] == [("8", "person")]
 
 
 def test_a_wheel_lost_right_after_the_launch_leaves_a_spin_for_a_person_to_rule_on() -> None:
     first = SPIN.of(BallBeam)[0]
     lost = DeviceDown(t=first.t + 200 * MS, dev="wheel", reason="unplugged")
-    ruled = says(first.t + 30 * SECOND_US, "set_number", "dealer", number="8")
+    ruled = input_at(first.t + 30 * SECOND_US, "set_number", "dealer", number="8")
     played = play([first], lost, ruled)
     assert played.types("spin")[-1] == "spin.called"
     assert [(c.spin, c.number, c.grade) for c in played.data(SpinCalled)] == [(1, "8", "person")]
@@ -258,7 +261,7 @@ def test_a_wheel_lost_right_after_the_launch_leaves_a_spin_for_a_person_to_rule_
 
 def test_a_number_the_wheel_does_not_have_is_refused() -> None:
     unread = [r for r in SPIN.readings if not isinstance(r, PocketBall)]
-    assert play(unread, says(80 * SECOND_US, "set_number", number="37")).refusals() == ["bad_argument"]
+    assert play(unread, input_at(80 * SECOND_US, "set_number", number="37")).refusals() == ["bad_argument"]
 
 
 def test_a_review_without_a_ruling_is_closed_as_no_spin_at_the_next_launch() -> None:
@@ -269,8 +272,8 @@ def test_a_review_without_a_ruling_is_closed_as_no_spin_at_the_next_launch() -> 
 
 
 def test_paid_settles_the_spin_and_nothing_changes_it_afterwards() -> None:
-    paid = says(rest_us(SPIN) + 2 * SECOND_US, "paid", "dealer")
-    played = play(SPIN, paid, says(rest_us(SPIN) + 3 * SECOND_US, "no_spin"), NEXT)
+    paid = input_at(rest_us(SPIN) + 2 * SECOND_US, "paid", "dealer")
+    played = play(SPIN, paid, input_at(rest_us(SPIN) + 3 * SECOND_US, "no_spin"), NEXT)
     assert played.refusals() == ["already_settled"]
     assert [c.spin for c in played.data(SpinCalled)] == [1, 2]
 
@@ -307,25 +310,27 @@ def test_a_hand_in_a_beam_begins_no_spin() -> None:
 
 
 def test_bets_closed_by_the_dealer_before_the_launch_stay_closed() -> None:
-    played = play(says(at(-1), "no_more_bets", "dealer"), SPIN)
+    played = play(input_at(at(-1), "no_more_bets", "dealer"), SPIN)
     assert [(b.cause, b.round) for b in played.data(Bets)] == [("dealer", 1), ("result", 2)]
 
 
 def test_the_dealer_may_open_bets_again_before_the_launch() -> None:
-    played = play(says(at(-3), "no_more_bets"), says(at(-2), "open_bets"), says(at(-1), "open_bets"), SPIN)
+    played = play(
+        input_at(at(-3), "no_more_bets"), input_at(at(-2), "open_bets"), input_at(at(-1), "open_bets"), SPIN
+    )
     assert played.refusals() == ["bets_open"]
     assert played.types("bets")[:2] == ["bets.closed", "bets.opened"]
 
 
 def test_with_calls_confirm_the_dealer_confirms_the_number() -> None:
-    accepted = says(rest_us(SPIN) + SECOND_US, "accept", "dealer")
+    accepted = input_at(rest_us(SPIN) + SECOND_US, "accept", "dealer")
     called = play(SPIN, accepted, state=State(calls="confirm")).data(SpinCalled)[0]
     assert (called.number, called.grade, called.by) == (SPIN.number, "person", "dealer")
     assert play(SPIN, state=State(calls="confirm")).types("spin") == []
 
 
 def test_a_spin_at_a_locked_table_does_not_count() -> None:
-    played = play(says(1, "lock"), SPIN)
+    played = play(input_at(1, "lock"), SPIN)
     assert played.types("spin") == []
     assert played.refusals()[:1] == ["table_locked"]
 
@@ -366,7 +371,7 @@ def test_what_was_learned_of_the_wheel_is_part_of_the_recorded_state() -> None:
     ],
 )
 def test_an_input_that_makes_no_sense_now_is_refused(name: str, cause: str) -> None:
-    played = play(says(1, name, "dealer"))
+    played = play(input_at(1, name, "dealer"))
     assert played.refusals() == [cause]
     assert all(isinstance(o.data, TableEvent) for o in played.outcomes)
 
@@ -391,8 +396,8 @@ def test_R_SPIN_3_a_ruling_on_the_last_spin_opens_no_bets_that_are_closed_for_th
 ) -> None:
     name, arguments = ruling
     end_us = SPIN.end_us
-    closes = says(end_us + 3 * SECOND_US, "no_more_bets", "dealer")
-    rules = says(end_us + 5 * SECOND_US, name, "dealer", **arguments)
+    closes = input_at(end_us + 3 * SECOND_US, "no_more_bets", "dealer")
+    rules = input_at(end_us + 5 * SECOND_US, name, "dealer", **arguments)
     published = play(SPIN, closes, rules).types("bets.", "spin.")
     assert published == ["bets.closed", "spin.called", "bets.opened", "bets.closed", "spin.corrected"]
 

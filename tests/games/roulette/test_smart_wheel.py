@@ -11,7 +11,7 @@ from controller.machines.setup import State
 from controller.model.outcomes import Bets, Outcome, SpinCalled, SpinNoSpin, SpinReview, TableEvent
 from controller.model.readings import BallOut, DeviceDown, ForeignObject, WheelStatus
 from controller.settings.rulesets import load_ruleset
-from tests.scenes import says
+from tests.scenes import input_at
 from tests.wheels import AMERICAN, PERIOD_US, START_US, frame, game, heard, outcomes, reports
 
 
@@ -99,25 +99,25 @@ def test_a_number_that_was_not_announced_is_still_called() -> None:
 
 
 def test_a_no_spin_entered_within_the_hold_stops_the_call() -> None:
-    published = outcomes(GAME, [says(NUMBER_US + 100_000, "no_spin", "dealer")])
+    published = outcomes(GAME, [input_at(NUMBER_US + 100_000, "no_spin", "dealer")])
     assert (numbers(published), no_spins(published)) == ([], [["called"]])
 
 
 def test_a_void_games_number_is_never_called() -> None:
-    published = outcomes(GAME, [says(NUMBER_US - 3_000_000, "no_spin", "dealer")])
+    published = outcomes(GAME, [input_at(NUMBER_US - 3_000_000, "no_spin", "dealer")])
     assert types(published) == ["bets.closed", "spin.no_spin", "bets.opened"]
 
 
 def test_the_dealer_confirms_with_grade_person_where_calls_are_confirmed() -> None:
-    accept = [says(NUMBER_US + 1_000_000, "accept", "dealer")]
+    accept = [input_at(NUMBER_US + 1_000_000, "accept", "dealer")]
     published = outcomes(GAME, accept, state=State(calls="confirm"))
     called = next(o.data for o in published if isinstance(o.data, SpinCalled))
     assert (called.number, called.grade, called.by) == ("23", "person", "dealer")
 
 
 def test_no_number_can_be_set_while_the_ball_runs_and_only_a_pocket_afterwards() -> None:
-    early, bad = says(NUMBER_US - 1_000_000, "set_number", number="5"), "77"
-    wrong = says(NUMBER_US + 1_000_000, "set_number", number=bad)
+    early, bad = input_at(NUMBER_US - 1_000_000, "set_number", number="5"), "77"
+    wrong = input_at(NUMBER_US + 1_000_000, "set_number", number=bad)
     refused = [o.data for o in outcomes(GAME, [early, wrong]) if o.type == "input.refused"]
     assert [r.cause for r in refused if isinstance(r, TableEvent)] == ["result_not_in", "bad_argument"]
 
@@ -335,7 +335,7 @@ def test_R_SPIN_2_without_trust_and_without_beams_a_wheels_number_leads_to_revie
 
 
 def test_a_game_begun_at_a_locked_table_is_never_called_even_if_it_is_unlocked_meanwhile() -> None:
-    unlock = says(NUMBER_US - 2_000_000, "unlock")
+    unlock = input_at(NUMBER_US - 2_000_000, "unlock")
     published = outcomes(GAME, [unlock], state=State(lock="locked"))
     assert (numbers(published), reviews(published)) == ([], [])
     assert "input.refused" in [o.type for o in published]

@@ -17,7 +17,7 @@ from controller.model.readings import (
 from tests.engine.play import Played
 from tests.games.roulette.test_roulette_rounds import NEXT, SAME_WAY, SPIN, at, no_spins, play, rest_us
 from tests.rules.wheel.simulator import Scene, Spin, spin
-from tests.scenes import SECOND_US, says
+from tests.scenes import SECOND_US, input_at
 
 LONG = spin(Scene(revolutions=20.0, pocket=9, bounces=0))
 
@@ -92,7 +92,7 @@ RULED_US = rest_us(SPIN) + 40 * SECOND_US
 
 @pytest.mark.parametrize("ruling", ["set_number", "no_spin", "void"])
 def test_a_ruling_after_the_wheel_was_away_does_not_change_the_spin_before(ruling: str) -> None:
-    played = play(SPIN, AWAY, says(RULED_US, ruling, "dealer", number="8"))
+    played = play(SPIN, AWAY, input_at(RULED_US, ruling, "dealer", number="8"))
     assert played.types("spin") == ["spin.called"]
     (refused,) = [o.data for o in played.outcomes if o.type == "input.refused"]
     assert isinstance(refused, TableEvent)
@@ -103,17 +103,17 @@ def test_a_ruling_after_the_wheel_was_away_does_not_change_the_spin_before(rulin
 
 
 def test_a_ruling_while_the_wheel_is_away_does_not_change_the_spin_before() -> None:
-    played = play(SPIN, AWAY[0], says(RULED_US, "set_number", "dealer", number="8"))
+    played = play(SPIN, AWAY[0], input_at(RULED_US, "set_number", "dealer", number="8"))
     assert (played.types("spin"), played.refusals()) == (["spin.called"], ["which_spin"])
 
 
 def test_a_ruling_that_names_its_spin_is_accepted() -> None:
-    played = play(SPIN, AWAY, says(RULED_US, "set_number", "dealer", number="8", what="1"))
+    played = play(SPIN, AWAY, input_at(RULED_US, "set_number", "dealer", number="8", what="1"))
     assert [(c.spin, c.number) for c in played.data(SpinCorrected)] == [(1, "8")]
 
 
 def test_a_ruling_that_names_another_spin_than_the_last_is_refused() -> None:
-    played = play(SPIN, says(RULED_US, "set_number", "dealer", number="8", what="2"))
+    played = play(SPIN, input_at(RULED_US, "set_number", "dealer", number="8", what="2"))
     assert (played.types("spin"), played.refusals()) == (["spin.called"], ["other_attempt"])
 
 
@@ -122,36 +122,36 @@ def test_a_wheel_away_too_briefly_for_a_spin_leaves_the_last_spin_open_to_ruling
         DeviceDown(t=rest_us(SPIN) + 5 * SECOND_US, dev="wheel"),
         DeviceUp(t=rest_us(SPIN) + 6 * SECOND_US, dev="wheel"),
     ]
-    played = play(SPIN, blink, says(RULED_US, "set_number", "dealer", number="8"))
+    played = play(SPIN, blink, input_at(RULED_US, "set_number", "dealer", number="8"))
     assert [(c.spin, c.number) for c in played.data(SpinCorrected)] == [(1, "8")]
 
 
 def test_a_review_accepts_its_ruling_while_the_wheel_is_still_away() -> None:
     lost = [r for r in SPIN.readings if r.t < at(3)]
-    ruled = says(at(60), "set_number", "dealer", number="8")
-    corrected = says(at(61), "set_number", "dealer", number="9")
+    ruled = input_at(at(60), "set_number", "dealer", number="8")
+    corrected = input_at(at(61), "set_number", "dealer", number="9")
     played = play(lost, DeviceDown(t=at(3), dev="wheel"), ruled, corrected)
     assert [(c.spin, c.number) for c in played.data(SpinCalled)] == [(1, "8")]
     assert [c.number for c in played.data(SpinCorrected)] == ["9"]
 
 
 def test_a_ruling_after_the_dealer_closed_the_next_bets_does_not_change_the_spin_before() -> None:
-    closed = says(RULED_US, "no_more_bets", "dealer")
-    played = play(SPIN, closed, says(RULED_US + 9 * SECOND_US, "set_number", "dealer", number="8"))
+    closed = input_at(RULED_US, "no_more_bets", "dealer")
+    played = play(SPIN, closed, input_at(RULED_US + 9 * SECOND_US, "set_number", "dealer", number="8"))
     assert (played.types("spin"), played.refusals()) == (["spin.called"], ["which_spin"])
 
 
 def test_a_number_entered_as_the_next_ball_is_launched_does_not_change_the_spin_before() -> None:
     pulse = NEXT.of(BallBeam)[0]
     played = play(
-        SPIN, [r for r in NEXT.readings if r.t <= pulse.t], says(pulse.t + 1, "set_number", number="8")
+        SPIN, [r for r in NEXT.readings if r.t <= pulse.t], input_at(pulse.t + 1, "set_number", number="8")
     )
     assert (played.types("spin"), played.refusals()) == (["spin.called"], ["which_spin"])
 
 
 def test_an_old_pulse_of_a_hand_neither_hides_nor_begins_a_spin() -> None:
     hand = BallBeam(t=rest_us(SPIN) + 9 * SECOND_US, dev="wheel", beam=1)
-    played = play(SPIN, hand, says(RULED_US, "no_spin", "dealer"))
+    played = play(SPIN, hand, input_at(RULED_US, "no_spin", "dealer"))
     assert [c.ruling for c in played.data(SpinCorrected)] == ["no_spin"]
     assert played.data(SpinNoSpin) == []
 
@@ -163,7 +163,7 @@ def test_an_old_pulse_of_a_hand_neither_hides_nor_begins_a_spin() -> None:
     ("stop", "go_on"), [("lock", "unlock"), ("close_table", "open_table"), ("test_mode", "test_mode")]
 )
 def test_a_ball_launched_while_the_table_is_not_in_play_never_counts(stop: str, go_on: str) -> None:
-    before, after = says(1, stop, on=True), says(at(4), go_on, on=False)
+    before, after = input_at(1, stop, on=True), input_at(at(4), go_on, on=False)
     played = play(before, SPIN, after, NEXT)
     assert [(c.spin, c.number) for c in played.data(SpinCalled)] == [(1, NEXT.number)]
     assert played.types("spin") == ["spin.called"]
@@ -171,19 +171,19 @@ def test_a_ball_launched_while_the_table_is_not_in_play_never_counts(stop: str, 
 
 def test_the_last_turns_of_such_a_ball_are_not_a_spin() -> None:
     played = play(SAME_WAY, state=State(lock="locked"))
-    unlocked = says(SAME_WAY.left_us - 3 * SECOND_US, "unlock")
+    unlocked = input_at(SAME_WAY.left_us - 3 * SECOND_US, "unlock")
     assert played.types("spin") == play(SAME_WAY, unlocked, state=State(lock="locked")).types("spin") == []
 
 
 def test_a_hand_in_a_beam_before_the_unlock_does_not_hide_a_launch_after_it() -> None:
     hand = BallBeam(t=at(-2), dev="wheel", beam=1)
-    played = play(hand, says(at(-1), "unlock"), SPIN, state=State(lock="locked"))
+    played = play(hand, input_at(at(-1), "unlock"), SPIN, state=State(lock="locked"))
     assert [(c.spin, c.number) for c in played.data(SpinCalled)] == [(1, SPIN.number)]
 
 
 def test_a_ruling_after_such_a_ball_does_not_change_the_spin_before() -> None:
-    locked, unlocked = says(80 * SECOND_US, "lock"), says(NEXT.left_us, "unlock")
-    ruled = says(NEXT.end_us, "set_number", "dealer", number="8")
+    locked, unlocked = input_at(80 * SECOND_US, "lock"), input_at(NEXT.left_us, "unlock")
+    ruled = input_at(NEXT.end_us, "set_number", "dealer", number="8")
     played = play(SPIN, locked, NEXT, unlocked, ruled)
     assert (played.types("spin"), played.refusals()[-1]) == (["spin.called"], "which_spin")
 

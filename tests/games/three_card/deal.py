@@ -8,7 +8,7 @@ from controller.model.readings import Card, DeviceDown, DeviceFault, DeviceUp, S
 from controller.model.rulesets import RuleSet
 from controller.settings.rulesets import load_ruleset
 from tests.engine.play import Played
-from tests.scenes import SECOND_US, says
+from tests.scenes import SECOND_US, input_at
 
 RULES = load_ruleset("three-card-poker-12-014")
 HANDS = {"1": "Qh Jd 2c", "2": "7s 7d 9h", "dealer": "3s Kc 8d"}
@@ -31,10 +31,10 @@ class Table:
         self.played = Played(state=state, first=first, ruleset=ruleset)
         self.now = 0
 
-    def says(self, name: str, by: str = "dealer", after_s: float = 5.0, **arguments: object) -> "Table":
+    def enter(self, name: str, by: str = "dealer", after_s: float = 5.0, **arguments: object) -> "Table":
         """Enter a person's input."""
         self.now += round(after_s * SECOND_US)
-        self.played.feed(says(self.now, name, by, **arguments))
+        self.played.feed(input_at(self.now, name, by, **arguments))
         return self
 
     def card(self, text: str | None, to: str | None = None, after_s: float = 0.5) -> "Table":
@@ -62,7 +62,7 @@ class Table:
     def act(self, **acts: str) -> "Table":
         """Enter the positions' actions: `act(p1="play", p2="fold")`."""
         for seat, act in acts.items():
-            self.says(act, seat=seat[1:])
+            self.enter(act, seat=seat[1:])
         return self
 
     def reads(self, kind: type[DeviceDown | DeviceUp | DeviceFault], dev: str = "shoe") -> "Table":
@@ -89,7 +89,7 @@ class Table:
 
 def seated(*seats: str) -> Table:
     """Return a table with these positions named, 1 and 2 by default."""
-    return Table().says("seats", seats=list(seats or ("1", "2")))
+    return Table().enter("seats", seats=list(seats or ("1", "2")))
 
 
 def codes(reasons: tuple[object, ...]) -> list[str]:

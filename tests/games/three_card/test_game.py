@@ -13,7 +13,7 @@ from tests.scenes import SECOND_US
 
 
 def test_T_DEAL_2_no_more_bets_is_called_before_the_first_card() -> None:
-    played = seated().says("no_more_bets").deals().act(p1="play", p2="play").end()
+    played = seated().enter("no_more_bets").deals().act(p1="play", p2="play").end()
     assert [(b.round, b.cause) for b in played.data(Bets)] == [(1, "dealer"), (2, "result")]
     assert [lamp.shows for lamp in played.effects if isinstance(lamp, Lamp)] == ["on", "off"]
 
@@ -26,8 +26,8 @@ def test_T_DEAL_2_without_a_call_the_first_card_out_of_the_shoe_closes_the_bets(
 
 
 def test_T_DEAL_2_the_dealer_may_open_the_bets_again_while_no_card_is_out() -> None:
-    table = seated().says("no_more_bets").says("open_bets").says("open_bets").says("no_more_bets")
-    played = table.says("no_more_bets").end()
+    table = seated().enter("no_more_bets").enter("open_bets").enter("open_bets").enter("no_more_bets")
+    played = table.enter("no_more_bets").end()
     assert [(b.round, b.cause) for b in played.data(Bets)] == [(1, "dealer"), (2, "dealer"), (2, "dealer")]
     assert played.refusals() == ["bets_open", "bets_closed"]
 
@@ -49,7 +49,7 @@ def test_T_DEAL_3_without_positions_from_the_shoe_cards_go_in_rotation_from_the_
 
 
 def test_gap_T_13_a_shuffler_deals_stacks_of_three() -> None:
-    table = Table(changed(order="stacks")).says("seats", seats=["1", "2"])
+    table = Table(changed(order="stacks")).enter("seats", seats=["1", "2"])
     stacks = " ".join(HANDS.values()).split()
     assert called(table.in_order(stacks).act(p1="play", p2="play").end()).hands["2"] == ("7s", "7d", "9h")
 
@@ -65,14 +65,14 @@ def test_T_DEAL_4_the_call_waits_until_every_position_has_played_or_folded() -> 
 
 
 def test_T_DEAL_4_a_player_cannot_change_play_or_fold_but_the_dealer_can_correct_it() -> None:
-    table = seated().deals().says("fold", "player", seat="1").says("play", "player", seat="1")
-    played = table.says("play", seat="1").says("play", seat="1").act(p2="play").end()
+    table = seated().deals().enter("fold", "player", seat="1").enter("play", "player", seat="1")
+    played = table.enter("play", seat="1").enter("play", seat="1").act(p2="play").end()
     assert played.refusals() == ["has_acted", "no_change"]
     assert called(played).folds == ()
 
 
 def test_play_and_fold_are_refused_for_a_position_not_in_the_deal() -> None:
-    table = seated().says("play", seat="1").deals().says("fold", seat="7").says("play")
+    table = seated().enter("play", seat="1").deals().enter("fold", seat="7").enter("play")
     assert table.act(p1="play", p2="play").end().refusals() == ["no_deal", "bad_argument", "bad_argument"]
 
 
@@ -101,7 +101,7 @@ def test_T_DEAL_6_the_dealers_cards_are_listed_from_the_highest_down() -> None:
 def test_T_DEAL_7_and_T_DEAL_5_hands_are_reconciled_from_the_right_and_folds_collected() -> None:
     hands = {"1": "Ah Jd 2c", "2": "7s 7d 9h", "3": "Th 4c 3c", "4": "Td 4d 5h", "dealer": "Ts 4s 2d"}
     deal = called(
-        Table().says("seats", seats=["1", "2", "3", "4"]).deals(hands)
+        Table().enter("seats", seats=["1", "2", "3", "4"]).deals(hands)
         .act(p1="play", p2="fold", p3="play", p4="play").end()
     )  # fmt: skip
     assert [(r.seat, r.result) for r in deal.results] == [
@@ -113,7 +113,7 @@ def test_T_DEAL_7_and_T_DEAL_5_hands_are_reconciled_from_the_right_and_folds_col
 
 
 def test_T_DEAL_7_gap_T_12_a_house_may_reconcile_from_the_left() -> None:
-    table = Table(changed(reconcile_from="left")).says("seats", seats=["1", "2"]).deals()
+    table = Table(changed(reconcile_from="left")).enter("seats", seats=["1", "2"]).deals()
     assert [r.seat for r in called(table.act(p1="play", p2="play").end()).results] == ["1", "2"]
 
 
@@ -127,7 +127,7 @@ def test_T_RES_2_to_4_and_gap_T_3_how_a_hand_stands_when_the_dealer_plays(held: 
 
 
 def test_bets_open_again_after_the_deal_and_the_next_one_has_the_next_number() -> None:
-    table = seated().deals().act(p1="play", p2="play").quiet(1).says("settled")
+    table = seated().deals().act(p1="play", p2="play").quiet(1).enter("settled")
     played = table.deals().act(p1="play", p2="fold").end()
     assert [d.deal for d in played.data(DealCalled)] == [1, 2]
     assert [(b.round, b.cause) for b in played.data(Bets)] == [
@@ -139,25 +139,25 @@ def test_bets_open_again_after_the_deal_and_the_next_one_has_the_next_number() -
 
 
 def test_T_DEAL_1d_gap_T_15_one_player_may_play_two_adjacent_positions() -> None:
-    table = Table().says("seats", seats=["3", "4"], what="Ann").says("seats", seats=["1", "7"], what="Bob")
-    table.says("seats", seats=["5"], what="Ann").quiet(1)
+    table = Table().enter("seats", seats=["3", "4"], what="Ann").enter("seats", seats=["1", "7"], what="Bob")
+    table.enter("seats", seats=["5"], what="Ann").quiet(1)
     assert table.played.refusals() == ["too_many_positions", "too_many_positions"]
     state = read_memory(table.played.session.state().three_card, as_three_card_state)
     assert state == ThreeCardState(seats=("3", "4"), players={"3": "Ann", "4": "Ann"})
 
 
 def test_T_DEAL_1d_a_house_may_allow_one_position_only() -> None:
-    table = Table(changed(positions_per_player=1)).says("seats", seats=["3", "4"], what="Ann")
+    table = Table(changed(positions_per_player=1)).enter("seats", seats=["3", "4"], what="Ann")
     assert table.end().refusals() == ["too_many_positions"]
 
 
 @pytest.mark.parametrize("seats", [None, [], ["1", "1"], ["dealer"], [""]])
 def test_invalid_seats_are_refused(seats: list[str] | None) -> None:
-    assert Table().says("seats", seats=seats).end().refusals() == ["bad_argument"]
+    assert Table().enter("seats", seats=seats).end().refusals() == ["bad_argument"]
 
 
 def test_seats_cannot_be_changed_while_cards_are_out() -> None:
-    assert seated().deals().says("seats", seats=["1"]).act(p1="play", p2="play").end().refusals() == [
+    assert seated().deals().enter("seats", seats=["1"]).act(p1="play", p2="play").end().refusals() == [
         "under_way"
     ]
 
@@ -166,7 +166,7 @@ def test_seats_cannot_be_changed_while_cards_are_out() -> None:
 
 
 def test_a_deal_at_a_locked_table_does_not_count() -> None:
-    table = seated().says("lock").deals()
+    table = seated().enter("lock").deals()
     played = table.end()
     assert played.refusals() == ["table_locked"]
     assert played.types("deal", "bets") == []
@@ -184,7 +184,7 @@ def test_a_power_cut_sends_a_deal_in_flight_to_review_and_no_card_is_published(s
 
 
 def test_the_table_continues_from_its_recorded_state() -> None:
-    before = seated().deals().act(p1="play", p2="play").says("settled").quiet(1)
+    before = seated().deals().act(p1="play", p2="play").enter("settled").quiet(1)
     session = before.played.session
     assert session.state().three_card == to_json_values(ThreeCardState(seats=("1", "2")))
     assert (session.first().deal, session.first().round) == (2, 2)
@@ -194,15 +194,15 @@ def test_the_table_continues_from_its_recorded_state() -> None:
 
 
 def test_a_new_day_begins_without_seated_players() -> None:
-    table = seated().says("close_table").says("open_table").in_order(ROTATION).quiet(130)
+    table = seated().enter("close_table").enter("open_table").in_order(ROTATION).quiet(130)
     assert codes(table.played.data(DealReview)[0].reasons) == ["conflict"]
 
 
 def test_T_DEAL_2_a_ruling_on_the_last_deal_opens_no_bets_that_are_closed_for_the_next() -> None:
-    table = seated().in_order(ROTATION).says("play", seat="1").says("play", seat="2")
-    table.says("no_more_bets").says("fold", seat="1")
+    table = seated().in_order(ROTATION).enter("play", seat="1").enter("play", seat="2")
+    table.enter("no_more_bets").enter("fold", seat="1")
     table.in_order(["4h", "5h", "6h", "4d", "5d", "6d", "4c", "5c", "6c"])
-    published = table.says("play", seat="1").says("play", seat="2").played.finish().types("bets.", "deal.")
+    published = table.enter("play", seat="1").enter("play", seat="2").played.finish().types("bets.", "deal.")
     assert published == [
         *("bets.closed", "deal.called", "bets.opened", "bets.closed"),
         *("deal.corrected", "deal.called", "bets.opened"),
@@ -214,33 +214,35 @@ def test_T_DEAL_2_a_ruling_on_the_last_deal_opens_no_bets_that_are_closed_for_th
 
 def test_T_DEAL_4_a_player_cannot_fold_a_position_for_which_play_was_requested() -> None:
     """Play may still be accepted there, and a fold would then contradict the wager book."""
-    table = seated().deals().says("play_asked", "settlement", seats=["1"], what="5c")
-    table.says("fold", "player", seat="1").says("fold", "player", seat="2").says("play", "player", seat="1")
+    table = seated().deals().enter("play_asked", "settlement", seats=["1"], what="5c")
+    table.enter("fold", "player", seat="1").enter("fold", "player", seat="2").enter(
+        "play", "player", seat="1"
+    )
     played = table.end()
     assert played.refusals() == ["play_asked"]
     assert called(played).folds == ("2",)
 
 
 def test_T_DEAL_4_a_fold_that_came_first_is_valid() -> None:
-    table = seated().deals().says("fold", "player", seat="1").says("play_asked", "settlement", seats=["1"])
+    table = seated().deals().enter("fold", "player", seat="1").enter("play_asked", "settlement", seats=["1"])
     assert table.quiet(1).played.session.acted == {"1": "fold"}
-    assert called(table.says("play", "player", seat="2").end()).folds == ("1",)
+    assert called(table.enter("play", "player", seat="2").end()).folds == ("1",)
 
 
 def test_T_DEAL_4_play_requested_after_bets_closed_is_valid_before_a_card_is_out_too() -> None:
-    table = seated().says("no_more_bets").says("play_asked", "settlement", seats=["1"]).deals()
-    assert table.says("fold", "player", seat="1").quiet(1).played.refusals() == ["play_asked"]
+    table = seated().enter("no_more_bets").enter("play_asked", "settlement", seats=["1"]).deals()
+    assert table.enter("fold", "player", seat="1").quiet(1).played.refusals() == ["play_asked"]
 
 
 def requested(*, after_s: float = 5.0) -> Table:
     """Deal, request Play at position 1, and fold the position `after_s` later."""
-    table = seated().deals().says("play_asked", "settlement", seats=["1"])
-    return table.says("fold", "dealer", seat="1", after_s=after_s)
+    table = seated().deals().enter("play_asked", "settlement", seats=["1"])
+    return table.enter("fold", "dealer", seat="1", after_s=after_s)
 
 
 def placed(table: Table, *seats: str, round: int = 1) -> Table:  # noqa: A002 - the name on the wire
     """Report, as the engine, the positions with Play."""
-    return table.says("played", "settlement", seats=list(seats), what=str(round), after_s=0.5)
+    return table.enter("played", "settlement", seats=list(seats), what=str(round), after_s=0.5)
 
 
 def test_T_DEAL_4_a_fold_after_an_unanswered_request_for_play_goes_to_review() -> None:
@@ -252,18 +254,18 @@ def test_T_DEAL_4_a_fold_after_an_unanswered_request_for_play_goes_to_review() -
     table.act(p1="fold", p2="play")
     (review,) = table.quiet(1).played.data(DealReview)
     assert review.reasons[0].seen.startswith("position 1 was folded, but Play was requested there")
-    assert called(table.says("accept").end()).folds == ("1",)
+    assert called(table.enter("accept").end()).folds == ("1",)
 
 
 def test_T_DEAL_4_a_report_of_accepted_play_during_the_review_rules_out_the_fold() -> None:
     """The engine's report arrives after the time at which the deal would have been called."""
     table = placed(requested(after_s=10).act(p1="fold", p2="play").quiet(60), "1")
-    table.says("accept").says("set_card", card="Qh", seat="1", what="Qh")
+    table.enter("accept").enter("set_card", card="Qh", seat="1", what="Qh")
     played = table.quiet(1).played
     assert "played" in played.refusals()
     assert not played.data(DealCalled)
     assert played.session.awaited() is not None
-    assert called(table.says("play", seat="1").end()).folds == ()
+    assert called(table.enter("play", seat="1").end()).folds == ()
 
 
 def test_T_DEAL_4_an_unanswered_request_for_play_needs_no_ruling_if_played_or_void() -> None:
@@ -275,19 +277,19 @@ def test_T_DEAL_4_an_unanswered_request_for_play_needs_no_ruling_if_played_or_vo
 
 def test_T_DEAL_4_a_repeated_request_for_play_does_not_delay_the_dealer_again() -> None:
     """A client that may write to the broker sends the engine's signed message again."""
-    table = seated().deals().says("play_asked", "settlement", seats=["1"], what="5c")
+    table = seated().deals().enter("play_asked", "settlement", seats=["1"], what="5c")
     for _ in range(5):
-        table.says("play_asked", "settlement", seats=["1"], what="5c", after_s=3)
+        table.enter("play_asked", "settlement", seats=["1"], what="5c", after_s=3)
     table.act(p1="fold", p2="play")
-    assert called(table.says("accept").end()).folds == ("1",)
-    again = seated().deals().says("play_asked", "settlement", seats=["1"], what="5c")
-    again.says("play_asked", "settlement", seats=["1"], what="5d", after_s=8).act(p1="fold")
+    assert called(table.enter("accept").end()).folds == ("1",)
+    again = seated().deals().enter("play_asked", "settlement", seats=["1"], what="5c")
+    again.enter("play_asked", "settlement", seats=["1"], what="5d", after_s=8).act(p1="fold")
     assert again.quiet(1).played.refusals() == ["play_asked"], "a new request may be accepted"
 
 
 @pytest.mark.parametrize("by", ["dealer", "supervisor", "player"])
 def test_T_DEAL_4_a_position_with_play_cannot_be_folded(by: str) -> None:
-    table = placed(requested(after_s=1), "1").says("fold", by, seat="1", after_s=60).act(p2="fold")
+    table = placed(requested(after_s=1), "1").enter("fold", by, seat="1", after_s=60).act(p2="fold")
     assert table.quiet(1).played.session.acted == {"2": "fold"}
     assert table.played.refusals() == ["play_asked", "played"]
     assert called(table.act(p1="play").end()).folds == ("2",)
@@ -295,14 +297,14 @@ def test_T_DEAL_4_a_position_with_play_cannot_be_folded(by: str) -> None:
 
 def test_T_DEAL_4_a_position_with_play_reported_without_its_request_cannot_be_folded() -> None:
     """The engine may have received the table's answer before a restart that lost the request."""
-    table = placed(seated().deals(), "1").says("fold", "dealer", seat="1")
+    table = placed(seated().deals(), "1").enter("fold", "dealer", seat="1")
     assert table.quiet(1).played.refusals() == ["played"]
 
 
 def test_T_DEAL_4_no_correction_folds_a_position_that_had_play() -> None:
     """Play was accepted and paid, so the wager book could not follow such a correction."""
-    table = placed(seated().deals(), "1").act(p1="play", p2="play").says("fold", "dealer", seat="1")
-    table.says("no_more_bets").says("fold", "dealer", seat="1").says("fold", "dealer", seat="2")
+    table = placed(seated().deals(), "1").act(p1="play", p2="play").enter("fold", "dealer", seat="1")
+    table.enter("no_more_bets").enter("fold", "dealer", seat="1").enter("fold", "dealer", seat="2")
     played = table.quiet(1).played
     assert played.refusals() == ["played", "played"]
     assert [corrected.folds for corrected in played.data(DealCorrected)] == [("2",)]
@@ -311,7 +313,7 @@ def test_T_DEAL_4_no_correction_folds_a_position_that_had_play() -> None:
 def test_T_DEAL_4_a_new_recording_keeps_the_positions_with_play() -> None:
     before = placed(seated().deals(), "1").act(p1="play", p2="play").end().session
     table = Table(state=before.state(), first=before.first())
-    assert table.says("fold", "dealer", seat="1").quiet(1).played.refusals() == ["played"]
+    assert table.enter("fold", "dealer", seat="1").quiet(1).played.refusals() == ["played"]
 
 
 def test_T_DEAL_4_a_position_folded_before_its_play_was_reported_goes_to_review() -> None:
@@ -320,35 +322,35 @@ def test_T_DEAL_4_a_position_folded_before_its_play_was_reported_goes_to_review(
     table = placed(table, "1").act(p2="play")
     (review,) = table.quiet(1).played.data(DealReview)
     assert review.reasons[0].seen.endswith("position 1 was folded but has a Play wager (T-DEAL-4)")
-    assert called(table.says("play", seat="1").end()).folds == ()
+    assert called(table.enter("play", seat="1").end()).folds == ()
 
 
 def test_T_DEAL_4_play_is_kept_if_the_dealer_reopens_bets_before_the_cards() -> None:
     """The engine reports Play again in the new round, before bets close."""
-    table = placed(seated().says("no_more_bets"), "1").says("open_bets")
-    table = placed(table, "1", round=2).says("no_more_bets").deals().says("fold", "dealer", seat="1")
+    table = placed(seated().enter("no_more_bets"), "1").enter("open_bets")
+    table = placed(table, "1", round=2).enter("no_more_bets").deals().enter("fold", "dealer", seat="1")
     assert table.quiet(1).played.refusals() == ["played"]
 
 
 def test_T_DEAL_4_play_of_another_round_binds_nobody() -> None:
     table = placed(seated().deals(), "1", round=2).act(p1="fold", p2="play")
     assert called(table.end()).folds == ("1",)
-    table = placed(seated().deals(), "1").says("misdeal").says("seats", seats=["1", "2"]).deals()
+    table = placed(seated().deals(), "1").enter("misdeal").enter("seats", seats=["1", "2"]).deals()
     assert table.act(p1="fold").quiet(1).played.session.acted == {"1": "fold"}
 
 
 def test_T_DEAL_4_the_next_deal_begins_without_it() -> None:
-    table = seated().deals().says("play_asked", "settlement", seats=["1"]).says("misdeal")
-    table.says("seats", seats=["1", "2"]).says("no_more_bets").deals()
-    assert table.says("fold", "player", seat="1").quiet(1).played.session.acted == {"1": "fold"}
+    table = seated().deals().enter("play_asked", "settlement", seats=["1"]).enter("misdeal")
+    table.enter("seats", seats=["1", "2"]).enter("no_more_bets").deals()
+    assert table.enter("fold", "player", seat="1").quiet(1).played.session.acted == {"1": "fold"}
 
 
 def test_T_DEAL_4_while_bets_are_open_a_request_for_play_is_refused() -> None:
-    table = seated().says("play_asked", "settlement", seats=["1"]).deals()
-    assert table.says("fold", "player", seat="1").quiet(1).played.session.acted == {"1": "fold"}
+    table = seated().enter("play_asked", "settlement", seats=["1"]).deals()
+    assert table.enter("fold", "player", seat="1").quiet(1).played.session.acted == {"1": "fold"}
 
 
 def test_T_DEAL_4_no_person_may_enter_a_request_for_play() -> None:
-    table = seated().deals().says("play_asked", "player", seats=["1"]).says("fold", "player", seat="1")
+    table = seated().deals().enter("play_asked", "player", seats=["1"]).enter("fold", "player", seat="1")
     assert table.quiet(1).played.refusals() == ["unknown_input"]
     assert table.played.session.acted == {"1": "fold"}

@@ -60,7 +60,7 @@ def test_T_IRR_1_opening_the_shoe_during_the_deal_voids_it(name: str) -> None:
 
 
 def test_T_IRR_1_after_a_void_deal_the_shoe_must_be_inspected() -> None:
-    table = seated().deals().lid().deals().act(p1="play", p2="play").says("inspected", what="shoe").deals()
+    table = seated().deals().lid().deals().act(p1="play", p2="play").enter("inspected", what="shoe").deals()
     notices = [[n.code for n in b.notices] for b in table.act(p1="play", p2="play").end().data(Bets)]
     assert notices == [[], [], ["not_inspected"], [], [], []]
 
@@ -73,7 +73,7 @@ def test_T_IRR_1_cards_that_follow_a_void_deal_at_once_belong_to_it() -> None:
 
 
 def test_T_IRR_1_the_dealer_calls_a_misdeal() -> None:
-    played = seated().deals().act(p1="play").says("misdeal", reason="a card was exposed").end()
+    played = seated().deals().act(p1="play").enter("misdeal", reason="a card was exposed").end()
     void = played.data(DealVoid)[0]
     assert [(r.code, r.rule) for r in void.reasons] == [("called", "T-IRR-1")]
     assert "a card was exposed" in void.reasons[0].seen
@@ -81,17 +81,17 @@ def test_T_IRR_1_the_dealer_calls_a_misdeal() -> None:
 
 
 def test_after_a_misdeal_for_cheating_the_shoe_must_be_inspected_and_not_the_dice() -> None:
-    table = seated().deals().says("misdeal", reason="cheating").says("inspected", what="dice")
-    assert table.says("inspected", what="shoe").end().refusals() == ["nothing_to_inspect"]
+    table = seated().deals().enter("misdeal", reason="cheating").enter("inspected", what="dice")
+    assert table.enter("inspected", what="shoe").end().refusals() == ["nothing_to_inspect"]
 
 
 def test_a_misdeal_called_as_the_dealers_hand_is_shown_still_counts() -> None:
-    table = seated().deals().act(p1="play", p2="play").says("misdeal", after_s=0.2)
+    table = seated().deals().act(p1="play", p2="play").enter("misdeal", after_s=0.2)
     assert table.end().types("deal") == ["deal.void"]
 
 
 def test_T_IRR_1_before_the_first_pay_out_the_whole_deal_can_still_be_voided_and_not_after() -> None:
-    table = seated().deals().act(p1="play", p2="play").says("misdeal").says("settled").says("misdeal")
+    table = seated().deals().act(p1="play", p2="play").enter("misdeal").enter("settled").enter("misdeal")
     played = table.end()
     assert played.types("deal") == ["deal.called", "deal.corrected"]
     assert codes(played.data(DealCorrected)[0].reasons) == ["called"]
@@ -99,7 +99,7 @@ def test_T_IRR_1_before_the_first_pay_out_the_whole_deal_can_still_be_voided_and
 
 
 def test_a_misdeal_without_cards_is_refused() -> None:
-    assert seated().says("misdeal").end().refusals() == ["no_attempt"]
+    assert seated().enter("misdeal").end().refusals() == ["no_attempt"]
 
 
 # --- reviews and rulings ---
@@ -107,7 +107,7 @@ def test_a_misdeal_without_cards_is_refused() -> None:
 
 def test_gap_T_14_an_unreadable_card_goes_to_review_and_the_dealer_enters_it() -> None:
     table = seated().deals({**HANDS, "2": "7s ? 9h"}).act(p1="play", p2="play")
-    table.says("accept").says("set_card", card="7d", seat="2")
+    table.enter("accept").enter("set_card", card="7d", seat="2")
     played = table.end()
     assert [(r.code, r.rule) for r in played.data(DealReview)[0].reasons] == [("unread_card", "!T-14")]
     assert played.refusals() == ["nothing_to_accept"]
@@ -130,26 +130,26 @@ def test_gap_T_14_a_review_lists_exactly_the_cards_still_to_be_entered(
 ) -> None:
     table = seated().deals(HANDS | {"2": "7s 7d ?", "dealer": "? Kc 8d"}).act(p1="play", p2="play")
     assert still_open(table).lacks == ("2", "dealer")
-    awaited = still_open(table.says("set_card", card="9h", seat="2"))
+    awaited = still_open(table.enter("set_card", card="9h", seat="2"))
     assert awaited.lacks == ("dealer",)
     assert [one.seen for one in awaited.reasons] == ["a card of the dealer could not be read"]
-    awaited = still_open(table.says("set_card", card="9h", seat="dealer"))
+    awaited = still_open(table.enter("set_card", card="9h", seat="dealer"))
     assert awaited.lacks == ()
     assert [one.code for one in awaited.reasons] == ["conflict"]
     assert awaited.entered == (("2", "9h"), ("dealer", "9h")), "the deal must count with one card replaced"
-    table.says("set_card", card="3s", seat="dealer", what=named)
+    table.enter("set_card", card="3s", seat="dealer", what=named)
     assert called(table.end()).dealer == ("Kc", "8d", "3s")
 
 
 def test_gap_T_14_no_entered_card_is_published_before_all_have_acted() -> None:
-    table = seated().deals({**HANDS, "dealer": "3s Kc ?"}).says("set_card", card="9h", seat="dealer")
+    table = seated().deals({**HANDS, "dealer": "3s Kc ?"}).enter("set_card", card="9h", seat="dealer")
     table.act(p1="play").quiet(700)
     assert still_open(table).entered == ()
     assert still_open(table.act(p2="play")).entered == (("dealer", "9h"),)
 
 
 def test_gap_T_14_the_dealer_may_enter_an_unreadable_card_as_soon_as_he_knows_it() -> None:
-    table = seated().deals({**HANDS, "dealer": "3s Kc ?"}).says("set_card", card="8d", seat="dealer")
+    table = seated().deals({**HANDS, "dealer": "3s Kc ?"}).enter("set_card", card="8d", seat="dealer")
     played = table.act(p1="play", p2="play").end()
     assert played.types("deal") == ["deal.called"]
     assert (called(played).grade, called(played).by) == ("person", "dealer"), "the shoe must not have read it"
@@ -163,7 +163,7 @@ def test_gap_T_14_a_card_that_no_deck_holds_is_unreadable() -> None:
 def test_a_deal_during_which_the_shoe_was_down_goes_to_review() -> None:
     table = seated().deals({"1": "Qh Jd 2c"}).reads(DeviceDown).reads(DeviceUp)
     table.now -= 10 * SECOND_US
-    table.deals({"2": "7s 7d 9h", "dealer": "Kc 8d 3s"}).act(p1="play", p2="play").says("accept")
+    table.deals({"2": "7s 7d 9h", "dealer": "Kc 8d 3s"}).act(p1="play", p2="play").enter("accept")
     played = table.end()
     assert codes(played.data(DealReview)[0].reasons) == ["missing_reading"]
     assert (called(played).grade, called(played).by) == ("person", "dealer")
@@ -180,7 +180,7 @@ def test_a_deal_with_a_shoe_fault_goes_to_review_and_is_never_void_by_itself() -
 
 def test_a_card_missed_by_a_shoe_that_knows_no_positions_cannot_be_entered() -> None:
     table = (
-        seated().in_order(ROTATION[:8]).act(p1="play", p2="play").says("set_card", card="8d", seat="dealer")
+        seated().in_order(ROTATION[:8]).act(p1="play", p2="play").enter("set_card", card="8d", seat="dealer")
     )
     played = table.quiet(130).end()
     assert played.refusals() == ["order_broken"]
@@ -191,7 +191,7 @@ def test_a_card_to_a_position_that_is_not_dealt_in_goes_to_review() -> None:
     table = seated().deals({"1": "Qh Jd 2c", "5": "4c"})
     table.now -= 10 * SECOND_US
     table.deals({"2": "7s 7d 9h", "dealer": "Kc 8d 3s"}).act(p1="play", p2="play")
-    played = table.says("accept").end()
+    played = table.enter("accept").end()
     assert codes(played.data(DealReview)[0].reasons) == ["conflict"]
     assert played.refusals() == ["nothing_to_accept"]
 
@@ -199,7 +199,7 @@ def test_a_card_to_a_position_that_is_not_dealt_in_goes_to_review() -> None:
 def test_cards_without_any_named_position_go_to_review() -> None:
     table = Table().in_order(ROTATION).quiet(130)
     assert codes(table.played.data(DealReview)[0].reasons) == ["conflict"]
-    assert table.says("misdeal").end().types("deal") == ["deal.review", "deal.void"]
+    assert table.enter("misdeal").end().types("deal") == ["deal.review", "deal.void"]
 
 
 def test_a_missing_fold_is_requested_and_its_entry_calls_the_deal() -> None:
@@ -220,8 +220,8 @@ def test_a_review_without_a_ruling_is_void_when_the_next_deal_begins() -> None:
 
 
 def test_a_misread_card_is_corrected_after_the_call() -> None:
-    table = seated().deals().act(p1="play", p2="play").says("set_card", card="4h", seat="1", what="Jd")
-    table.says("set_card", card="4h", seat="1", what="Ad")
+    table = seated().deals().act(p1="play", p2="play").enter("set_card", card="4h", seat="1", what="Jd")
+    table.enter("set_card", card="4h", seat="1", what="Ad")
     played = table.end()
     corrected = played.data(DealCorrected)[0]
     assert corrected.hands == {"1": ("Qh", "4h", "2c"), "2": ("7s", "7d", "9h")}
@@ -231,7 +231,9 @@ def test_a_misread_card_is_corrected_after_the_call() -> None:
 
 
 def test_a_wrong_fold_is_corrected_after_the_call_but_not_by_a_player() -> None:
-    table = seated().deals().act(p1="play", p2="fold").says("play", "player", seat="2").says("play", seat="2")
+    table = (
+        seated().deals().act(p1="play", p2="fold").enter("play", "player", seat="2").enter("play", seat="2")
+    )
     played = table.end()
     assert played.refusals() == ["has_acted"]
     assert played.data(DealCorrected)[0].folds == ()
@@ -239,14 +241,14 @@ def test_a_wrong_fold_is_corrected_after_the_call_but_not_by_a_player() -> None:
 
 def test_a_dealers_ruling_makes_a_void_deal_count() -> None:
     hands = {**HANDS, "2": "7s Qh 9h"}
-    table = seated().deals(hands).act().quiet(5).says("set_card", card="7d", seat="2", what="Qh")
+    table = seated().deals(hands).act().quiet(5).enter("set_card", card="7d", seat="2", what="Qh")
     # Nobody has acted yet, so the deal is not complete.
     assert table.end().refusals() == ["bad_argument"]
 
 
 def test_with_calls_confirm_the_dealer_confirms_the_proposal() -> None:
-    table = Table(state=State(calls="confirm")).says("seats", seats=["1", "2"]).deals()
-    table.act(p1="play", p2="play").says("accept")
+    table = Table(state=State(calls="confirm")).enter("seats", seats=["1", "2"]).deals()
+    table.act(p1="play", p2="play").enter("accept")
     played = table.end()
     (proposed,) = [effect for effect in played.effects if isinstance(effect, Proposed)]
     assert isinstance(proposed.verdict, DealVerdict)
@@ -255,5 +257,5 @@ def test_with_calls_confirm_the_dealer_confirms_the_proposal() -> None:
 
 
 def test_T_IRR_1_a_technician_may_not_call_a_misdeal() -> None:
-    played = seated().deals().says("misdeal", "technician").end()
+    played = seated().deals().enter("misdeal", "technician").end()
     assert (played.types("deal.void"), played.refusals()) == ([], ["not_technicians"])

@@ -19,7 +19,7 @@ from controller.rules.cards.deal import judge_deal
 from controller.settings.rulesets import load_ruleset
 from drivers.sim import three_card
 from tests.engine.play import Played
-from tests.scenes import SECOND_US, in_order, says
+from tests.scenes import SECOND_US, in_order, input_at
 
 RULES = load_ruleset("three-card-poker-12-014")
 A_CARD = re.compile(r"(?<![\w/])([2-9TJQKA]|10)[cdhs](?![\w/])|\"(rank|suit)\":|\"what\":\"[2-9TJQKA]")
@@ -71,11 +71,11 @@ class Chance:
             DeviceDown(t=0, dev="shoe", reason="unplugged"),
             DeviceFault(t=0, dev="shoe", reason="noise"),
             DeviceUp(t=0, dev="shoe"),
-            says(0, "misdeal", "dealer"),
-            says(0, "accept", "dealer"),
-            says(0, "set_card", "dealer", seat=seat, card=face),
-            says(0, "set_card", "dealer", seat=seat, card=face, what=self.rng.choice(DECK)),
-            says(0, "settled", "dealer"),
+            input_at(0, "misdeal", "dealer"),
+            input_at(0, "accept", "dealer"),
+            input_at(0, "set_card", "dealer", seat=seat, card=face),
+            input_at(0, "set_card", "dealer", seat=seat, card=face, what=self.rng.choice(DECK)),
+            input_at(0, "settled", "dealer"),
             self.card(seat),
         ]
         return self.rng.choice(choices)
@@ -91,7 +91,7 @@ class Chance:
             if self.rng.random() < 0.1:
                 self.step(self.trouble())
             by = self.rng.choice(("player", "dealer"))
-            self.step(says(0, self.rng.choice(("play", "fold")), by, seat=seat))
+            self.step(input_at(0, self.rng.choice(("play", "fold")), by, seat=seat))
         return self.readings
 
 
@@ -100,7 +100,7 @@ class Chance:
 def test_no_card_is_reported_before_every_position_has_acted(seed: int, directed: bool, calls: Calls) -> None:
     """Before the call, no outcome, lamp or proposal shows a card."""
     readings = Chance(seed).deal(directed=directed)
-    played = Played(ruleset=RULES, state=State(calls=calls)).feed(says(0, "seats", "dealer", seats=SEATS))
+    played = Played(ruleset=RULES, state=State(calls=calls)).feed(input_at(0, "seats", "dealer", seats=SEATS))
     acted: set[str] = set()
     for reading in readings:
         told_before = len(played.effects)
@@ -123,7 +123,7 @@ def test_the_search_for_cards_finds_them() -> None:
 
 
 ARBITRARY = st.builds(
-    lambda t, name, by, seat, seats, card, what, on: says(
+    lambda t, name, by, seat, seats, card, what, on: input_at(
         t, name, by, seat=seat, seats=seats, card=card, what=what, on=on
     ),
     st.integers(0, 40 * SECOND_US),
@@ -182,7 +182,7 @@ def test_no_sequence_of_readings_and_inputs_raises_or_leaves_a_gap(
 def test_called_hands_are_the_hands_on_the_felt(seed: int, directed: bool) -> None:
     """A hand called from the sensors' readings has exactly the cards that were dealt to it."""
     readings = Chance(seed).deal(directed=directed)
-    played = Played(ruleset=RULES).feed(says(0, "seats", "dealer", seats=SEATS), readings).finish()
+    played = Played(ruleset=RULES).feed(input_at(0, "seats", "dealer", seats=SEATS), readings).finish()
     for called in played.data(DealCalled):
         if called.grade != "sensors" or called.deal != 1:
             continue
@@ -225,9 +225,9 @@ def test_power_lost_at_each_card_and_act_leaves_one_review_or_nothing(cut_after:
         for n in range(12)
     ]
     acts: list[AnyReading] = [
-        says((20 + n) * SECOND_US, "play", "dealer", seat=seat) for n, seat in enumerate(SEATS)
+        input_at((20 + n) * SECOND_US, "play", "dealer", seat=seat) for n, seat in enumerate(SEATS)
     ]
-    seated = Played(ruleset=RULES).feed(says(0, "seats", "dealer", seats=SEATS))
+    seated = Played(ruleset=RULES).feed(input_at(0, "seats", "dealer", seats=SEATS))
     played = seated.feed([*readings, *acts][:cut_after]).finish(cut=True)
     assert played.types("deal") == (["deal.review"] if cut_after else [])
     assert faces_in(played.effects) == []

@@ -10,7 +10,7 @@ from controller.model.verdicts import DealVerdict, Reason, Ruling
 from controller.rules.cards.deal import judge_deal, left_to_right, opens_shoe, position_name
 from controller.rules.cards.hands import card, read_face, written
 from controller.settings.rulesets import load_ruleset
-from tests.scenes import SECOND_US, says
+from tests.scenes import SECOND_US, input_at
 
 SHIPPED = load_ruleset("three-card-poker-12-014").deal
 assert SHIPPED is not None
@@ -29,7 +29,7 @@ def dealt(hands: dict[str, str]) -> list[AnyReading]:
 
 def acts(**by_seat: str) -> list[Input]:
     """Return the inputs by which positions play or fold."""
-    return [says(9000 + n, act, "dealer", seat=seat[1:]) for n, (seat, act) in enumerate(by_seat.items())]
+    return [input_at(9000 + n, act, "dealer", seat=seat[1:]) for n, (seat, act) in enumerate(by_seat.items())]
 
 
 ALL_PLAY = acts(p1="play", p2="play")
@@ -97,14 +97,14 @@ def test_a_persons_call_is_listed_first_with_the_proven_causes_after_it() -> Non
 
 
 def test_evidence_names_no_card_until_all_have_acted() -> None:
-    entered = says(8000, "set_card", "dealer", seat="1", card="4c", what="Jd")
+    entered = input_at(8000, "set_card", "dealer", seat="1", card="4c", what="Jd")
     assert judged([*dealt(HANDS), entered, *ALL_PLAY[:1]]).evidence == (ALL_PLAY[0],)
     late = judged([*dealt(HANDS), *ALL_PLAY]).evidence
     assert [r.rank for r in late if isinstance(r, Card)][:2] == ["Q", "J"]
 
 
 def test_an_entered_card_that_is_in_another_hand_is_a_conflict_and_not_a_void() -> None:
-    entered = says(8000, "set_card", "dealer", seat="1", card="7s", what="Jd")
+    entered = input_at(8000, "set_card", "dealer", seat="1", card="7s", what="Jd")
     assert reason_codes(judged([*dealt(HANDS), entered, *ALL_PLAY])) == (
         Ruling.REVIEW,
         [("conflict", "T-DEAL-3")],
