@@ -154,7 +154,7 @@ class PruningDecision(msgspec.Struct, frozen=True, kw_only=True):
 class KeyReplaced(msgspec.Struct, frozen=True, kw_only=True):
     """A replacement of the signing key by a named person. The new key signs all later rows.
 
-    The old key signs this row. `proof` is the new key's signature over the old public key; it proves
+    The old key signs this row. `proof`, the new key's signature over the old public key, proves
     possession of the new key. If the old key was `lost`, the new key signs this row, and only the statement
     of the named person links the two keys. All keys and signatures are in hex.
     """

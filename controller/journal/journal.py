@@ -1,4 +1,4 @@
-"""The journal's interface for the controller: it queues entries, and reports when they are durable."""
+"""The journal's interface for the controller. It queues entries, and reports when they are durable."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack

@@ -313,7 +313,8 @@ def calibrate_wall(
     """Choose a threshold between the loudest noise and the softest die; `at` is its key in the file.
 
     `before` is the current threshold, below which the sensor reports no noise. Knocks on the rail are listed,
-    but do not affect the threshold: they can be as loud as dice, and only the dice's tracks distinguish them.
+    but do not affect the threshold, because they can be as loud as dice and only the dice's tracks
+    distinguish them from dice.
 
     Raises:
         UnfitError: There are too few throws, or the noise is nearly as loud as the dice.

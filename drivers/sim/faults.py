@@ -359,7 +359,7 @@ def parse_request(line: bytes) -> FaultRequest:
 
 
 def carry_out(table: VirtualTable, request: FaultRequest, now_us: int) -> FaultBegan:
-    """Begin a fault; it ends after its duration.
+    """Begin a fault, which ends after its duration.
 
     Raises:
         FaultRequestError: There is no such fault or device, the device cannot have this fault or already has

@@ -223,7 +223,7 @@ def with_rendered_camera(
 class RenderedThrows(Protocol):
     """Source of rendered throws, which are computed in the background.
 
-    `drivers.sim.rendered_throws` implements this protocol. It needs optional packages; this module does not.
+    `drivers.sim.rendered_throws` implements this protocol. It needs optional packages, unlike this module.
     """
 
     def ready(self) -> bool:

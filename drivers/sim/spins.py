@@ -96,7 +96,7 @@ def hop(croupier: Croupier) -> Spin:
 
 
 def taken_early(croupier: Croupier) -> Spin:
-    """The dealer removes the ball within two turns of the rotor after it comes to rest."""
+    """The dealer removes the ball less than two turns of the rotor after the ball comes to rest."""
     spin = croupier.spin()
     fall = spin.play.fall
     assert fall is not None
