@@ -9,6 +9,7 @@ from drivers.sim.plain_throws import (
     check_rests,
     full_path,
     good_throw,
+    is_near_zone,
     short_path,
     valid_truth,
 )
@@ -317,7 +318,7 @@ def swapped_short(thrower: Thrower) -> Script:
             near[0] + thrower.rng.uniform(-30, 30),
             thrower.inside(near[1] + thrower.rng.uniform(-30, 30)),
         )
-        if thrower.far_u - goal[0] < 40:
+        if thrower.far_u - goal[0] < 40 or is_near_zone(thrower, near) or is_near_zone(thrower, goal):
             continue
         thrower.stop_short(paths[1], goal, reaches[1].launch)
         script = Script(paths, [thrower.flat(), thrower.flat()])

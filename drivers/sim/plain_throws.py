@@ -70,12 +70,20 @@ def check_rests(thrower: Thrower, script: Script, *, free: tuple[int, ...] = (0,
         u, y = places[index]
         if not 12 <= y <= thrower.table.width_mm - 12 or u > thrower.far_u - 25:
             raise RedrawError
-        margin = 2 * thrower.table.die_mm
-        for zone in thrower.table.zones:
-            xs, ys = [p[0] for p in zone.polygon], [p[1] for p in zone.polygon]
-            for x in (u, thrower.table.length_mm - u):
-                if min(xs) - margin <= x <= max(xs) + margin and min(ys) - margin <= y <= max(ys) + margin:
-                    raise RedrawError
+        if is_near_zone(thrower, places[index]):
+            raise RedrawError
+
+
+def is_near_zone(thrower: Thrower, point: Point) -> bool:
+    """Return whether a point (u, y) lies within two edges of a die of a zone, in either direction of play."""
+    u, y = point
+    margin = 2 * thrower.table.die_mm
+    for zone in thrower.table.zones:
+        xs, ys = [p[0] for p in zone.polygon], [p[1] for p in zone.polygon]
+        for x in (u, thrower.table.length_mm - u):
+            if min(xs) - margin <= x <= max(xs) + margin and min(ys) - margin <= y <= max(ys) + margin:
+                return True
+    return False
 
 
 def zone_middle(thrower: Thrower, kind: Surface) -> Point:

@@ -14,6 +14,8 @@ from drivers.sim.wheel_motion import Bearing, Bowl, LossLaw, Push, draw_grain
 from drivers.sim.wheel_sensors import WHEEL, Optics
 
 LAUNCHES_AFTER_S = (8.0, 12.0)
+_SEEN_AFTER_S = 2.0
+"""Time after a launch by which the beams have detected a lap of the ball, so the table knows of the spin."""
 AMERICAN = Wheel(
     pockets="american",
     pockets_clockwise=STANDARD_POCKETS["american"],
@@ -194,8 +196,8 @@ def ball_gone(croupier: Croupier) -> RuledSpin:
 
 def rotor_reversed(croupier: Croupier) -> RuledSpin:
     """The dealer reverses the rotor while the ball runs."""
-    # After this time the slowest rotor has passed the index, and the ball is still running.
-    after_s = croupier.rng.uniform(4.5, 6.0)
+    # By then the slowest rotor has passed the index twice after a push at the launch; the ball still runs.
+    after_s = croupier.rng.uniform(8.0, 9.5)
     spin = croupier.spin(
         croupier.rng.uniform(10.0, 28.0),
         pushes=lambda launch_s: [Push(launch_s + after_s, 1.0, times=-1.0)],
@@ -236,7 +238,7 @@ def drop_unsensed(croupier: Croupier) -> RuledSpin:
 def dealer_no_spin(croupier: Croupier) -> RuledSpin:
     """The dealer calls No Spin while the ball runs."""
     spin = _draw_valid(croupier)
-    _add_input(spin, croupier.rng.uniform(spin.launch_s + 1, spin.ball.end_s), "no_spin")
+    _add_input(spin, croupier.rng.uniform(spin.launch_s + _SEEN_AFTER_S, spin.ball.end_s), "no_spin")
     spin.reasons.append("called")
     return RuledSpin(spin)
 
@@ -270,7 +272,7 @@ def wheel_down(croupier: Croupier) -> RuledSpin:
     spin = _draw_valid(croupier)
     fall = spin.play.fall
     assert fall is not None
-    down_s = croupier.rng.uniform(spin.launch_s + 0.5, spin.ball.end_s - 0.1)
+    down_s = croupier.rng.uniform(spin.launch_s + _SEEN_AFTER_S, spin.ball.end_s - 0.1)
     up_s = max(fall.settle_s + croupier.rng.uniform(-0.5, 1.5), down_s + 0.5)
     spin.faults.silent.append((down_s, up_s))
     spin.extra += [
