@@ -165,7 +165,7 @@ async def account(engine: Engine, player: Player) -> Response:
 async def results(
     engine: Engine, player: Player, limit: Annotated[int, Query(ge=1, le=500)] = 100
 ) -> Response:
-    """List a player's valid results, grouped by table, the newest first."""
+    """List a player's newest valid results over all tables, the newest first."""
     return await engine.ask("results", player=player, limit=limit)
 
 

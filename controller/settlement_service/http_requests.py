@@ -8,11 +8,11 @@ digests of tokens.
 import json
 from collections.abc import Callable, Sequence
 from hashlib import sha256
-from typing import Literal, cast
+from typing import Any, Literal, cast
 
 import msgspec
 from pydantic import TypeAdapter
-from sqlalchemy import select, update
+from sqlalchemy import Row, Select, bindparam, func, select, update
 
 from controller.settlement.book import RawRequest
 from controller.settlement_service import schema
@@ -85,21 +85,19 @@ class Views:
         return row.player, view
 
     def results(self, player: str, limit: int) -> list[Result]:
-        """Return a player's valid results, grouped by table, the newest first."""
-        results, movements = schema.results, schema.movements
-        query = (
-            select(results, movements.c.booked_us)
-            .join(
-                movements,
-                (movements.c.table_name == results.c.table_name) & (movements.c.n == results.c.n),
-                isouter=True,
-            )
-            .where(results.c.player == player, results.c.superseded_by.is_(None))
-            .order_by(results.c.table_name, results.c.n.desc(), results.c.line.desc())
-            .limit(limit)
-        )
+        """Return a player's newest valid results over all tables, the newest first.
+
+        Movements are numbered in the order of their booking, over all tables. A result without a movement,
+        such as a correction that changes nothing, is directly before the next movement at its table.
+        """
+        rows: list[Row[Any]] = []  # Any: columns of different types
         with self._engine.work() as work:
-            rows = work.connection.execute(query).all()
+            for table in work.connection.execute(select(schema.tables.c.name)).scalars().all():
+                found = work.connection.execute(
+                    _RESULTS, {"table": table, "player": player, "limit": limit}
+                ).all()
+                rows += found
+        rows.sort(key=lambda row: (row.booked, row.table_name, row.n, row.line), reverse=True)
         return [
             Result(
                 table=row.table_name,
@@ -107,7 +105,7 @@ class Views:
                 booked_us=row.booked_us,
                 line=cast("dict[str, object]", json.loads(row.body)),
             )
-            for row in rows
+            for row in rows[:limit]
         ]
 
     def tables(self) -> list[TableView]:
@@ -150,6 +148,47 @@ class Views:
         return [
             Alarm(table=row.table_name, code=row.code, says=row.says, raised_us=row.raised_us) for row in rows
         ]
+
+
+_NEWEST = 2**62
+"""A number beyond that of every movement."""
+
+
+def _results_at_a_table() -> Select[Any]:  # Any: as above
+    """Return the query for at least `limit` of a player's newest results at a table, if there are as many.
+
+    `booked` is their order over all tables.
+    """
+    results, movements = schema.results, schema.movements
+    later = movements.alias()
+    next_at_table = (
+        select(later.c.id)
+        .where(later.c.table_name == results.c.table_name, later.c.n > results.c.n)
+        .order_by(later.c.n)
+        .limit(1)
+        .scalar_subquery()
+    )
+    valid = (
+        results.c.table_name == bindparam("table"),
+        results.c.player == bindparam("player"),
+        results.c.superseded_by.is_(None),
+    )
+    # Without the lines in the order, SQLite uses the index of the player's results.
+    newest = select(results.c.n).where(*valid).order_by(results.c.n.desc()).limit(bindparam("limit"))
+    oldest_n = select(func.min(newest.subquery().c.n)).scalar_subquery()
+    booked = func.coalesce(movements.c.id, next_at_table, _NEWEST)
+    return (
+        select(results, movements.c.booked_us, booked.label("booked"))
+        .join(
+            movements,
+            (movements.c.table_name == results.c.table_name) & (movements.c.n == results.c.n),
+            isouter=True,
+        )
+        .where(*valid, results.c.n >= oldest_n)
+    )
+
+
+_RESULTS = _results_at_a_table()
 
 
 def _between_ms(from_us: int | None, to_us: int | None) -> float | None:

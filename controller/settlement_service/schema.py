@@ -95,6 +95,8 @@ movements = Table(
     Column("n", BigInteger),
     Column("booked_us", BigInteger, nullable=False),
 )
+_OF_STEP = Index("movements_of_step", movements.c.table_name, movements.c.n)
+"""Finds a result's movement. It was added without a new version, because older releases work with it."""
 entries = Table(
     "entries",
     LAYOUT,
@@ -206,6 +208,7 @@ def migrate(connection: Connection, where: str) -> None:
     for number in range(version, len(MIGRATIONS)):
         MIGRATIONS[number](connection)
         connection.execute(update(versions).values(version=number + 1))
+    _OF_STEP.create(connection, checkfirst=True)
 
 
 def version_of(connection: Connection, where: str) -> int:
