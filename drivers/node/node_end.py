@@ -44,7 +44,8 @@ class NodeEnd:
         """
         if not NONCE.fullmatch(salt):
             raise ValueError(f"salt {salt!r}: expected 16 digits 0-9 A-F")
-        self._hello = hello
+        self.hello = hello
+        """The node's description in its next hello, with the errors measured so far."""
         self._salt = salt
         self._nonce = ""
         self._wire = Wire(Speaker.NODE, hello.node, key)
@@ -64,7 +65,7 @@ class NodeEnd:
 
     def start(self, now_us: int) -> None:
         """Announce this node."""
-        self._send(now_us, "hello", hello_fields(self._hello))
+        self._send(now_us, "hello", hello_fields(self.hello))
         self._beat_us = now_us + ANNOUNCE_US
 
     def next_deadline(self) -> int:
@@ -125,7 +126,7 @@ class NodeEnd:
         if sentence.verb == "hello":
             self._handle_hello(received, now_us)
             return []
-        if sentence.node != self._hello.node:
+        if sentence.node != self.hello.node:
             counters.strangers += 1
             return []
         if sentence.session != self._wire.session:
@@ -165,7 +166,7 @@ class NodeEnd:
             self.pings = 0
         if self._reorder.place(sentence.seq, now_us) != "next":
             return
-        self._send(now_us, "hello", {**hello_fields(self._hello), "nonce": nonce, "salt": self._salt})
+        self._send(now_us, "hello", {**hello_fields(self.hello), "nonce": nonce, "salt": self._salt})
         self._beat_us = now_us + BEAT_US
 
     def _repeat(self, sentence: Sentence) -> None:

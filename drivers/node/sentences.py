@@ -296,7 +296,7 @@ def read_hello(sentence: Sentence) -> Hello:
 
 
 def hello_fields(hello: Hello) -> dict[str, str]:
-    """Return the fields of a node's hello, without `reset`, `error_mm` and `error_us`."""
+    """Return the fields of a node's hello. What the node has not measured or does not know is left out."""
     fields = {"version": str(VERSION), "fw": hello.firmware, "boot": hello.boot}
     reads = [
         f"{channel}:{kind}" if channel else kind for channel, kinds in hello.reads.items() for kind in kinds
@@ -307,6 +307,11 @@ def hello_fields(hello: Hello) -> dict[str, str]:
         fields["does"] = ",".join(hello.does)
     if hello.resend:
         fields["resend"] = str(hello.resend)
+    if hello.reset:
+        fields["reset"] = hello.reset
+    for name, error in (("error_mm", hello.error_mm), ("error_us", hello.error_us)):
+        if error is not None:
+            fields[name] = f"{error:.3f}".rstrip("0").rstrip(".")
     return fields
 
 

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from heapq import heappop, heappush
 from random import Random
 from typing import Protocol
@@ -22,6 +22,9 @@ ALIVE_US = 200_000
 FIRMWARE = "virtual-1"
 CRYSTAL_PPM = 60.0
 """Maximum clock error of a crystal in working order."""
+
+STAMP_ERROR_US = 1
+"""Maximum error of a simulated board's timestamps, which are rounded to whole microseconds."""
 
 
 class Peer(Protocol):
@@ -131,16 +134,19 @@ class Board:
         """The table's devices whose readings the board sends."""
         self._rng = rng
         self._key = bytes.fromhex(key) or None
-        self._begin(0)
+        self._begin(0, "power")
 
     def start(self, now_us: int) -> None:
-        """Start with an arbitrary clock value."""
-        self._begin(now_us)
-        self._end.start(self.clock.read(now_us))
+        """Start with an arbitrary clock value, as at power-on."""
+        self._start(now_us, "power")
 
     def restart(self, now_us: int) -> None:
-        """Restart."""
-        self.start(now_us)
+        """Restart, as after a reset by the watchdog."""
+        self._start(now_us, "watchdog")
+
+    def _start(self, now_us: int, reset: str) -> None:
+        self._begin(now_us, reset)
+        self._end.start(self.clock.read(now_us))
 
     def receive(self, now_us: int, data: bytes) -> None:
         """Handle the table's sentences and carry out its commands."""
@@ -151,9 +157,21 @@ class Board:
             known = command.verb in ("lamp", "buzzer", "selftest")
             if command.verb == "lamp":
                 self.lamps[command.fields.get("name", "")] = command.fields.get("shows", "")
-            result = "all well" if command.verb == "selftest" else ("" if known else f"no {command.verb}")
+            result = "" if known else f"no {command.verb}"
+            if command.verb == "selftest":
+                result = self._selftest()
             self._end.acknowledge(clock_us, command.number, ok=known, message=result)
         self._send_switches(now_us)
+
+    def _selftest(self) -> str:
+        """Return the result of the self-test. A wheel board's next hello then contains the measured error.
+
+        A real wall board measures its error with a pulse through the panel, which is not simulated.
+        """
+        if not any("ball_beam" in sensor.reads for sensor in self._sensors.values()):
+            return "all well"
+        self._end.hello = replace(self._end.hello, error_us=STAMP_ERROR_US)
+        return f"timestamps within {STAMP_ERROR_US} us of the edge"
 
     def _send_switches(self, now_us: int) -> None:
         """Report all switch states after the table connects, as a real board does."""
@@ -200,7 +218,7 @@ class Board:
         """Return the new bytes for the table and discard them."""
         return self._end.take_output()
 
-    def _begin(self, now_us: int) -> None:
+    def _begin(self, now_us: int, reset: str) -> None:
         rng = self._rng
         off_ppm = rng.uniform(-CRYSTAL_PPM, CRYSTAL_PPM)
         # One clock in eight wraps within ten minutes.
@@ -210,7 +228,7 @@ class Board:
         boot, salt = (f"{rng.getrandbits(64):016X}" for _ in range(2))
         commands = ("lamp", "buzzer", "selftest")
         reads = {channel: sensor.reads for channel, sensor in self._sensors.items()}
-        hello = Hello(self.name, FIRMWARE, boot, reads, commands, MAX_KEPT)
+        hello = Hello(self.name, FIRMWARE, boot, reads, commands, MAX_KEPT, reset=reset)
         self._end = NodeEnd(hello, salt, key=self._key)
 
 

@@ -260,7 +260,7 @@ def power_cycle(site: FaultSite) -> Undo:
         for cable in cables:
             cable.peer.hung = False
             cable.plug(cable.name)
-            cable.peer.restart(now_us)
+            cable.peer.start(now_us)
 
     return undo
 
