@@ -16,7 +16,7 @@ class Wired:
         self.device = NodeDevice("one", NodeSettings(node="one", port="/dev/table-one"), Random(2).randbytes)
         self.board = Board("one", reads, Random(1))
         self.device.start(self.now_us)
-        self.device.(self.now_us)
+        self.device.on_open(self.now_us)
         self.board.start(self.now_us)
 
     def after(self, seconds: float) -> dict[str, object]:
@@ -48,7 +48,7 @@ def test_a_wheel_board_reports_the_error_that_its_self_test_measured() -> None:
         assert (status["error_us"], status["error_mm"]) == (None, None)
         wired.device.command(wired.now_us, "selftest", {})
         wired.after(1)
-        wired.device.(wired.now_us)  # The table's next session begins with the board's hello.
+        wired.device.on_open(wired.now_us)  # The table's next session begins with the board's hello.
         assert wired.after(3)["error_us"] == error_us
         wired.board.restart(wired.now_us)
         assert wired.after(3)["error_us"] is None
