@@ -217,7 +217,7 @@ def test_a_camera_without_a_table_says_that_it_retries(tmp_path: Path) -> None:
         line = camera.stderr.readline().decode()
         camera.terminate()
     assert line.startswith(f"tablectl: {path}: can't connect to a table's daemon (")
-    assert line.endswith("start it (systemctl start table); retrying every 2 s\n")
+    assert line.endswith("run: systemctl start table; retrying every 2 s\n")
 
 
 @pytest.mark.parametrize(
