@@ -126,7 +126,7 @@ def load_with_hardware(name: str) -> TableSettings:
     """
     settings = load_table(name, kinds=Kinds(here=True))
     folder = config_file("tables", name).parent
-    joined = {dev: _joined(dev, settings.devices, folder) for dev in settings.devices}
+    joined = {dev: _join_settings(dev, settings.devices, folder) for dev in settings.devices}
     return replace(settings, devices=joined)
 
 
@@ -180,7 +180,7 @@ def _random_fraction() -> float:
     return int.from_bytes(os.urandom(4)) / 2**32
 
 
-def _joined(name: str, devices: Mapping[str, DeclaredDevice], folder: Path) -> DeclaredDevice:
+def _join_settings(name: str, devices: Mapping[str, DeclaredDevice], folder: Path) -> DeclaredDevice:
     """Return a device with its key and with the settings of the devices for which it sends readings."""
     device = devices[name]
     settings: Any = device.settings  # a dataclass that depends on the type

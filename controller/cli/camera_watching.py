@@ -76,7 +76,7 @@ class Album:
                 self._open = self._open or self._begun()
         self._clip(t_us, picture)
         return [
-            self._named(t_us, reading, crops(reading.die))
+            self._store_pictures(t_us, reading, crops(reading.die))
             if isinstance(reading, DieRest | DieLost)
             else reading
             for reading in readings
@@ -104,7 +104,7 @@ class Album:
         else:
             self._cut = True
 
-    def _named(self, t_us: int, reading: DieRest | DieLost, crops: Sequence[Crop]) -> Reading:
+    def _store_pictures(self, t_us: int, reading: DieRest | DieLost, crops: Sequence[Crop]) -> Reading:
         writer = self._open or self._begun()
         for crop in crops:
             writer.add("die", crop.t_us, _jpeg(crop.part, STILL_QUALITY))
@@ -188,7 +188,7 @@ class CameraWatch:
         readings: list[Reading] = []
         if verdict.fault != self._fault:
             if verdict.fault is not None:
-                readings = self._pictured(t_us, picture, self._follower.abandoned(t_us))
+                readings = self._add_pictures(t_us, picture, self._follower.lose_remaining(t_us))
             readings.append(self._health(t_us, verdict.fault, verdict.seen))
             self._fault = verdict.fault
             self._follower = Follower(self._rig, self._empty, alone=self._alone)
@@ -196,9 +196,9 @@ class CameraWatch:
                 self._album.forget()
         if self._view.doubtful:
             # A throw's clip also shows what hides the table, but such frames yield no readings.
-            return readings or self._pictured(t_us, picture, [])
+            return readings or self._add_pictures(t_us, picture, [])
         seen = self._follower.frame(t_us, frame, self._reduction.still(picture))
-        return readings + self._pictured(t_us, picture, seen)
+        return readings + self._add_pictures(t_us, picture, seen)
 
     def report_hang(self, t_us: int) -> list[Reading]:
         """Return the readings of a camera whose frames have stopped; the next frame ends the fault."""
@@ -215,9 +215,9 @@ class CameraWatch:
         """Return the readings of the dice that are lost because the frames have ended."""
         if self._follower is None or self._last is None:
             return []
-        return self._pictured(self._last[0], self._last[1], self._follower.abandoned(t_us))
+        return self._add_pictures(self._last[0], self._last[1], self._follower.lose_remaining(t_us))
 
-    def _pictured(self, t_us: int, picture: Array, readings: list[Reading]) -> list[Reading]:
+    def _add_pictures(self, t_us: int, picture: Array, readings: list[Reading]) -> list[Reading]:
         if self._album is None or self._follower is None:
             return readings
         return self._album.frame(t_us, picture, readings, self._follower.crops)

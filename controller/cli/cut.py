@@ -170,7 +170,7 @@ def run_record(arguments: argparse.Namespace) -> int:
         say(wrong)
         return BAD_INPUT
     try:
-        first, last = _played(arguments)
+        first, last = _wait_for_attempts(arguments)
         if last < first:
             say("nothing was played, so nothing was written")
             return FAILED
@@ -197,7 +197,7 @@ def run_record(arguments: argparse.Namespace) -> int:
     return OK
 
 
-def _played(arguments: argparse.Namespace) -> tuple[int, int]:
+def _wait_for_attempts(arguments: argparse.Namespace) -> tuple[int, int]:
     """Wait for attempts; return the numbers of the first and the last attempt played."""
     begun_s = time.monotonic()
     first = _next(_status(arguments.socket))

@@ -149,16 +149,16 @@ class _Show:
         """Differences between the card games' outcomes and the ground truth."""
 
     def cards(self, header: Header, feed: Feed, ground_truth: list[dict[str, object]]) -> None:
-        outcomes = self._played(header, feed)
+        outcomes = self._replay_outcomes(header, feed)
         difference = compare([as_json(outcome) for outcome in outcomes], ground_truth)
         if difference is not None:
             self.differences.append(f"{load_ruleset(header.ruleset).title}: {difference}")
 
     def dice_or_wheel(self, header: Header, feed: Feed, scenes: Sequence[Scene]) -> list[Disagreement]:
         """Play at a dice or roulette table; return the differences from the ground truth."""
-        return disagreements(scenes, self._played(header, feed))
+        return disagreements(scenes, self._replay_outcomes(header, feed))
 
-    def _played(self, header: Header, feed: Feed) -> list[Outcome]:
+    def _replay_outcomes(self, header: Header, feed: Feed) -> list[Outcome]:
         rules = load_ruleset(header.ruleset)
         self._screen.line(self._screen.styled(rules.title, "bold"))
         self._screen.line()

@@ -277,7 +277,7 @@ def run(arguments: argparse.Namespace) -> int:
     outcomes: list[Json] = []
     try:
         expected = read_expected(arguments.check) if arguments.check else None
-        for results in _played(arguments):
+        for results in _replay_logs(arguments):
             # Write bytes, because text output would depend on the locale.
             sys.stdout.buffer.write("".join(line + "\n" for line in results.lines).encode())
             sys.stdout.buffer.flush()
@@ -310,7 +310,7 @@ class _Results:
     remarks: list[str] = field(default_factory=list)
 
 
-def _played(arguments: argparse.Namespace) -> Iterator[_Results]:
+def _replay_logs(arguments: argparse.Namespace) -> Iterator[_Results]:
     logs: list[str] = arguments.logs
     workers = min(arguments.workers or cores(), len(logs))
     if len(logs) > 1 and "-" in logs:

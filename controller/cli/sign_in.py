@@ -209,15 +209,15 @@ def _add(arguments: argparse.Namespace, register: Register, file: Path) -> None:
         )
     if not roles:
         raise RegisterError(f"--role: is missing; use it with one or more of {', '.join(ROLES)}")
-    pin = _typed("PIN")
-    card = _typed("card") if arguments.card else None
+    pin = _read_secret("PIN")
+    card = _read_secret("card") if arguments.card else None
     write_register(file, register.with_person(name, roles, pin, card))
     by = "PIN or card" if card else "PIN"
     replaced = ", replacing the previous entry" if existing else ""
     print(f"{name} may sign in by {by} as {', '.join(roles)}{replaced}")
 
 
-def _typed(what: str) -> str:
+def _read_secret(what: str) -> str:
     """Read a secret: at a terminal, twice; otherwise, a line of standard input. Raises RegisterError."""
     if sys.stdin is None or not sys.stdin.isatty():
         return "" if sys.stdin is None else sys.stdin.readline().rstrip("\n")

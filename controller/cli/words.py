@@ -254,19 +254,19 @@ def _(data: RollCalled) -> str:
         f"#{data.roll} {_dice(data.dice)}, {_stage(data)}: {plain(data.call)}"
         + _shooter_now(data)
         + _source(data.grade, data.by, data.who)
-        + _noted(data.notices)
+        + _notices_text(data.notices)
     )
 
 
 @describe.register
 def _(data: RollNoRoll) -> str:
-    return f"#{data.roll} {_causes(data.reasons)}{_by(data.by, data.who)}{_noted(data.notices)}"
+    return f"#{data.roll} {_causes(data.reasons)}{_by(data.by, data.who)}{_notices_text(data.notices)}"
 
 
 @describe.register
 def _(data: RollReview) -> str:
     seen = f", seen {_dice(data.dice)}" if data.dice else ""
-    return f"#{data.roll} {_causes(data.reasons)}{seen}{_noted(data.notices)}"
+    return f"#{data.roll} {_causes(data.reasons)}{seen}{_notices_text(data.notices)}"
 
 
 @describe.register
@@ -279,18 +279,18 @@ def _(data: RollCorrected) -> str:
 def _(data: SpinCalled) -> str:
     turns = "" if data.revolutions is None else f", {data.revolutions:.1f} revolutions"
     source = _source(data.grade, data.by, data.who)
-    return f"#{data.spin} {data.number} {data.colour}{turns}{source}{_noted(data.notices)}"
+    return f"#{data.spin} {data.number} {data.colour}{turns}{source}{_notices_text(data.notices)}"
 
 
 @describe.register
 def _(data: SpinNoSpin) -> str:
-    return f"#{data.spin} {_causes(data.reasons)}{_by(data.by, data.who)}{_noted(data.notices)}"
+    return f"#{data.spin} {_causes(data.reasons)}{_by(data.by, data.who)}{_notices_text(data.notices)}"
 
 
 @describe.register
 def _(data: SpinReview) -> str:
     seen = f", seen {data.number}" if data.number is not None else ""
-    return f"#{data.spin} {_causes(data.reasons)}{seen}{_noted(data.notices)}"
+    return f"#{data.spin} {_causes(data.reasons)}{seen}{_notices_text(data.notices)}"
 
 
 @describe.register
@@ -309,12 +309,12 @@ def _(data: DealCalled) -> str:
 
 @describe.register
 def _(data: DealVoid) -> str:
-    return f"#{data.deal} {_causes(data.reasons)}{_by(data.by, data.who)}{_noted(data.notices)}"
+    return f"#{data.deal} {_causes(data.reasons)}{_by(data.by, data.who)}{_notices_text(data.notices)}"
 
 
 @describe.register
 def _(data: DealReview) -> str:
-    return f"#{data.deal} {_causes(data.reasons)}{_noted(data.notices)}"
+    return f"#{data.deal} {_causes(data.reasons)}{_notices_text(data.notices)}"
 
 
 @describe.register
@@ -375,7 +375,7 @@ def _(data: BonusPaid) -> str:
 @describe.register
 def _(data: Bets) -> str:
     prompts = "".join(f"; {one.seen}" for one in data.notices if one.code == "without_pair_plus")
-    return f"round {data.round}, {plain(data.cause)}{_noted(data.notices)}{prompts}"
+    return f"round {data.round}, {plain(data.cause)}{_notices_text(data.notices)}{prompts}"
 
 
 @describe.register
@@ -465,7 +465,7 @@ def _by(by: str | None, who: str | None) -> str:
     return f", by {by}" if who is None else f", by {by} {who}"
 
 
-def _noted(notices: Iterable[Notice]) -> str:
+def _notices_text(notices: Iterable[Notice]) -> str:
     codes = ", ".join(plain(notice.code) for notice in notices)
     return f" [{codes}]" if codes else ""
 

@@ -179,7 +179,7 @@ def opening_outcomes(resumed: StoppedState, setup: Setup, t: int) -> tuple[list[
         parts.append(("bets.opened", Bets(round=first.round, cause="restart")))
     if resumed.state.lock == "unlocked":
         parts.append(("table.locked", _STARTED))
-    return _numbered(parts, setup, first, t)
+    return _number_outcomes(parts, setup, first, t)
 
 
 class CutOffAttempts:
@@ -235,7 +235,7 @@ class CutOffAttempts:
         if bets_closed:
             first = msgspec.structs.replace(first, round=first.round + 1)
             parts.append(("bets.opened", Bets(round=first.round, cause="result")))
-        return _numbered(parts, self._setup, first, t)
+        return _number_outcomes(parts, self._setup, first, t)
 
 
 def _review(cut: InFlight, causes: Mapping[str, str]) -> tuple[str, Data]:
@@ -266,7 +266,7 @@ def _void(cut: InFlight, reasons: tuple[Reason, ...], by: str, who: str | None) 
             return "deal.void", DealVoid(deal=number, reasons=reasons, by=by, who=who, notices=())
 
 
-def _numbered(
+def _number_outcomes(
     parts: Sequence[tuple[str, Data]], setup: Setup, first: NextNumbers, t: int
 ) -> tuple[list[Outcome], NextNumbers]:
     outcomes = [

@@ -293,10 +293,10 @@ class Session:
         begun = self._game.reject_late(reading)
         begun = begun or (isinstance(reading, _BEGINS_ALONE) and self._note_if_begun(reading))
         if begun and why_not:
-            self._reject(reading, why_not, self._maybe_called() if self._plays else "")
+            self._reject(reading, why_not, self._correction_advice() if self._plays else "")
         return begun
 
-    def _maybe_called(self) -> str:
+    def _correction_advice(self) -> str:
         """Return advice in case the rejected attempt has been called, because only a person can void it."""
         call = self.state().call
         if call is None or call.value is None:

@@ -100,7 +100,7 @@ class Devices:
     @property
     def devices(self) -> Mapping[str, DeclaredDevice]:
         """The devices without mistakes, each with the readings that its hardware supplies."""
-        return {name: self._completed(name, device) for name, device in self._read.items()}
+        return {name: self._fill_in(name, device) for name, device in self._read.items()}
 
     @property
     def complete(self) -> bool:
@@ -182,10 +182,10 @@ class Devices:
             expected = f"only one device that sends its readings; {before} already does"
             self._add_mistake(sender, DeviceMistake(reported.at, f"'{dev}'", expected))
             return
-        self._reported[dev] = self._combined(sender, self._reported.get(dev), reported)
+        self._reported[dev] = self._combine(sender, self._reported.get(dev), reported)
         self._compare(dev, existing, self._reported[dev])
 
-    def _combined(self, sender: str, before: ReportedDevice | None, now: ReportedDevice) -> ReportedDevice:
+    def _combine(self, sender: str, before: ReportedDevice | None, now: ReportedDevice) -> ReportedDevice:
         """Combine the reports on two sensors of `sender` for one device of the table."""
         if before is None:
             return now
@@ -225,7 +225,7 @@ class Devices:
                         name, DeviceMistake(("reads", place), f"'{kind}'", expected, "delete it")
                     )
 
-    def _completed(self, name: str, device: DeclaredDevice) -> DeclaredDevice:
+    def _fill_in(self, name: str, device: DeclaredDevice) -> DeclaredDevice:
         reported = self._reported.get(name)
         if reported is None:
             return device

@@ -304,7 +304,7 @@ class AccountRequests:
             enrolled is None
             or enrolled.halted
             or not _may_open(enrolled, request.raw)
-            or work.answered(request.identity.caller.name, request.identity.key) is not None
+            or work.find_answer(request.identity.caller.name, request.identity.key) is not None
         ):
             return request, False
         if not enrolled.game.wagers.accepted_while_closed(request.raw):
@@ -334,7 +334,7 @@ def _answer(
     A `do` that raises RequestRefused must not have written to the database.
     """
     text = encode(raw).decode()
-    earlier = work.answered(identity.caller.name, identity.key)
+    earlier = work.find_answer(identity.caller.name, identity.key)
     answer: _Granted | _Refusal
     if earlier is None:
         try:
@@ -349,7 +349,7 @@ def _answer(
             answer=encode(answer).decode(),
             answered_us=work.now_us,
         )
-    elif earlier.asked == text:
+    elif earlier.request == text:
         answer = _decode_answer(earlier.answer)
     else:
         answer = _Refusal(rule="KEY", reason="this key was used for another request; choose another key")

@@ -185,7 +185,7 @@ class BrokerClient:
         """Report to a table which positions have a Play wager."""
         status = self._statuses.get(table)
         if status is not None and status.online and status.says_open:
-            self._put(table, self._played(table, play, at))
+            self._put(table, self._build_play_placed(table, play, at))
 
     def _put(self, table: str, message: TransientMessage) -> None:
         self._queries.append((table, message))
@@ -326,7 +326,7 @@ class BrokerClient:
 
     def _report_progress(self, link: MqttLink, table: str) -> None:
         try:
-            settled = self._engine.settled(table)
+            settled = self._engine.newest_settled(table)
         except DatabaseUnavailable as error:
             self._log_once(str(error))
             return
@@ -350,7 +350,7 @@ class BrokerClient:
             if bets is not None and bets.without_pair_plus is not None:
                 self._send_to(link, table, self._pair_plus(table, bets.without_pair_plus, bets.at))
             if bets is not None and bets.played is not None:
-                self._send_to(link, table, self._played(table, bets.played, bets.at))
+                self._send_to(link, table, self._build_play_placed(table, bets.played, bets.at))
 
     def _line_bet(self, table: str, seat: str, has: bool, at: BookPosition) -> LineBet:
         return LineBet(
@@ -373,7 +373,7 @@ class BrokerClient:
             by=self._name,
         )
 
-    def _played(self, table: str, play: PlayAt, at: BookPosition) -> PlayPlaced:
+    def _build_play_placed(self, table: str, play: PlayAt, at: BookPosition) -> PlayPlaced:
         return PlayPlaced(
             table=table,
             session=self._session(table),

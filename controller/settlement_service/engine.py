@@ -106,7 +106,7 @@ class Engine:
                     if not table.dice_out:
                         decided.add(table.name)
         for name, seq in reached.items():
-            self.gate.settled(name, seq)
+            self.gate.note_settled(name, seq)
         for name in decided:
             self.gate.end_late_waits(name)
         for name in [table.name for table in self._tables.values() if table.halted]:
@@ -114,7 +114,7 @@ class Engine:
             self._tables.pop(name, None)
         return answers
 
-    def settled(self, table: str) -> tuple[int, str | None] | None:
+    def newest_settled(self, table: str) -> tuple[int, str | None] | None:
         """Return the number and chain hash of a table's newest settled outcome; None for a table that is not
         enrolled.
 
@@ -277,7 +277,7 @@ class Engine:
                 return None
             self._tables[name] = loaded
             self.gate.pin(name, loaded.key)
-            self.gate.settled(name, loaded.next_seq - 1)
+            self.gate.note_settled(name, loaded.next_seq - 1)
         return self._tables[name]
 
 

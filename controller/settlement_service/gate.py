@@ -151,7 +151,7 @@ class Gate:
         with self._changed:
             self._keys[table] = key
 
-    def settled(self, table: str, seq: int) -> None:
+    def note_settled(self, table: str, seq: int) -> None:
         """Record that a table's outcomes up to this number are committed."""
         with self._changed:
             self._settled[table] = seq
@@ -249,7 +249,7 @@ class Gate:
             self._queries[nonce] = _Query(table, digest)
         return True
 
-    def covered(self, nonce: str) -> Admitted | None:
+    def find_statement(self, nonce: str) -> Admitted | None:
         """Return the statement that covers this nonce; None if it has not arrived or includes an outcome that
         is not settled.
         """
@@ -268,13 +268,13 @@ class Gate:
     def _wait_late(self, nonce: str) -> Admitted | MissingStatement:
         with self._changed:
             query = self._queries[nonce]
-            self._changed.wait_for(lambda: query.over or self.covered(nonce) is not None, self._late_s)
-            return self.covered(nonce) or (_UNCONFIRMED if query.statement is None else _UNSETTLED)
+            self._changed.wait_for(lambda: query.over or self.find_statement(nonce) is not None, self._late_s)
+            return self.find_statement(nonce) or (_UNCONFIRMED if query.statement is None else _UNSETTLED)
 
     def _wait(self, nonce: str) -> Admitted | MissingStatement:
         with self._changed:
-            self._changed.wait_for(lambda: self.covered(nonce) is not None, self._wait_s)
-            admitted = self.covered(nonce)
+            self._changed.wait_for(lambda: self.find_statement(nonce) is not None, self._wait_s)
+            admitted = self.find_statement(nonce)
             if admitted is not None:
                 return admitted
             return _NEVER if self._queries[nonce].statement is None else _UNSETTLED

@@ -188,7 +188,7 @@ class Intake:
         n = table.book.last_n + 1
         wagers = table.game.wagers
         if outcome.seq == table.skip_seq:
-            return self._skipping(work, table, outcome)
+            return self._build_reset(work, table, outcome)
         if outcome.type in _NEW_BEGINNINGS and wagers.returns_stakes_at_open_and_close:
             return Step(n=n, kind="reset", seq=outcome.seq, refund=f"{outcome.type} returns all stakes")
         requests = self._in_names(work, table.name, wagers.requests_of(outcome))
@@ -206,7 +206,7 @@ class Intake:
             point_after=wagers.point_after(outcome),
         )
 
-    def _skipping(self, work: Work, table: EnrolledTable, outcome: Outcome) -> Step:
+    def _build_reset(self, work: Work, table: EnrolledTable, outcome: Outcome) -> Step:
         """Return the step that returns all stakes and restarts with the table's state after this outcome."""
         prelude = table.game.wagers.prelude_after(outcome, self._names(work, table.name))
         return Step(
@@ -230,7 +230,7 @@ class Intake:
         if not any(_SEATED & one.keys() for one in requests):
             return tuple(requests)
         names = self._names(work, table)
-        return tuple(_named(one, names) for one in requests)
+        return tuple(_name_players(one, names) for one in requests)
 
     def _names(self, work: Work, table: str) -> Mapping[str, str]:
         seats = schema.seats
@@ -261,7 +261,7 @@ _SEATED = frozenset({"player", "button", "seats"})
 _NEW_BEGINNINGS = frozenset({"table.opened", "table.closed"})
 
 
-def _named(raw: RawRequest, names: Mapping[str, str]) -> RawRequest:
+def _name_players(raw: RawRequest, names: Mapping[str, str]) -> RawRequest:
     """Return a request with players' names instead of seats."""
     named = dict(raw)
     for field in ("player", "button"):

@@ -82,7 +82,7 @@ class Cause(NamedTuple):
 class AnsweredRequest(NamedTuple):
     """An answered request and its answer, both in JSON."""
 
-    asked: str
+    request: str
     answer: str
 
 
@@ -146,14 +146,14 @@ class Work:
             self._players[player] = self.connection.execute(_PLAYER, {"player": player}).first() is not None
         return self._players[player]
 
-    def answered(self, caller: str, key: str) -> AnsweredRequest | None:
+    def find_answer(self, caller: str, key: str) -> AnsweredRequest | None:
         """Return a caller's earlier request with this key, and its answer; None if there is none."""
         if (caller, key) not in self._answers:
             self.read_answers(caller, (key,))
         return self._answers[caller, key]
 
     def read_answers(self, caller: str, keys: Sequence[str]) -> None:
-        """Read the answers to these keys in one query, for `answered`."""
+        """Read the answers to these keys in one query, for `find_answer`."""
         self._answers |= dict.fromkeys(((caller, key) for key in keys), None)
         for key, asked, answer in self.connection.execute(_ANSWERS, {"caller": caller, "keys": keys}):
             self._answers[caller, key] = AnsweredRequest(asked, answer)
@@ -197,7 +197,7 @@ class Work:
         if booked.supersedes_from is not None:
             self._supersede(table, booked.supersedes_from, step.n)
         for line, answer in enumerate(_wager_answers(booked.lines)):
-            named = _named(answer.line)
+            named = _wager_id(answer.line)
             self.add(
                 schema.results,
                 table_name=table,
@@ -334,5 +334,5 @@ def _id_of(line: AnswerLine) -> object:
     return getattr(line, "id", None)
 
 
-def _named(line: AnswerLine) -> str:
+def _wager_id(line: AnswerLine) -> str:
     return line.bet if isinstance(line, Bonus) else str(_id_of(line))

@@ -194,8 +194,8 @@ class NodeDevice:
         if any(seen.fields.get(name, value) != value for name, value in fixed.items()):
             return self._refuse(
                 now_us,
-                f"found {seen.kind} from channel {seen.channel} with {_listed(seen.fields)}, expected"
-                f" {_listed(fixed)}",
+                f"found {seen.kind} from channel {seen.channel} with {_field_list(seen.fields)}, expected"
+                f" {_field_list(fixed)}",
             )
         try:
             reading = build_reading(
@@ -230,7 +230,7 @@ class NodeDevice:
 _HEALTH = ("device_up", "device_down", "device_fault")
 
 
-def _listed(fields: Mapping[str, str]) -> str:
+def _field_list(fields: Mapping[str, str]) -> str:
     return " ".join(f"{name}={value}" for name, value in fields.items())
 
 
@@ -255,7 +255,7 @@ def _claims(settings: NodeSettings) -> Iterator[ResourceClaim]:
     yield ResourceClaim(("node",), f"node {settings.node}")
 
 
-def _mounted(name: str, settings: NodeSettings, devices: Neighbours) -> NodeSettings:
+def _with_walls(name: str, settings: NodeSettings, devices: Neighbours) -> NodeSettings:
     """Add the sensors' walls and the required kinds of reading to a node's settings."""
     channels = settings.channels or (
         {0: ChannelSettings(dev=name, least_peak=settings.least_peak)} if devices[name].wall else {}
@@ -280,6 +280,6 @@ TYPE = DeviceType(
     address=_address,
     reported_devices=_reported_devices,
     claims=_claims,
-    mounted=_mounted,
+    mounted=_with_walls,
 )
 """The device type for the registry."""

@@ -147,18 +147,18 @@ class Technician:
 
     def spin(self, _what: str, now_us: int) -> Feed:
         """Spin the ball by hand against a slow rotor, and remove the ball soon after it comes to rest."""
-        return self._turning(now_us, turns=self._table.rng.uniform(8.0, 11.0), pocket=0, seen=None)
+        return self._turn_rotor(now_us, turns=self._table.rng.uniform(8.0, 11.0), pocket=0, seen=None)
 
     def rotor(self, _what: str, now_us: int) -> Feed:
         """Turn the rotor by hand."""
-        return self._turning(now_us, turns=5.0, pocket=0, seen=(RotorIndex,))
+        return self._turn_rotor(now_us, turns=5.0, pocket=0, seen=(RotorIndex,))
 
     def pocket(self, number: str, now_us: int) -> Feed:
         """Turn the rotor slowly with the ball in a pocket."""
         pockets = () if self._wheel is None else self._wheel.pockets_clockwise
         if number not in pockets:
             return []
-        return self._turning(
+        return self._turn_rotor(
             now_us, turns=5.0, pocket=pockets.index(number), seen=(RotorIndex, PocketBall), settle_s_after=0.2
         )
 
@@ -171,7 +171,7 @@ class Technician:
                 cable.peer.play(Game(rng, now_us - BETS_PLACED_US, number, (number,)).changes)
         return []
 
-    def _turning(
+    def _turn_rotor(
         self,
         now_us: int,
         *,

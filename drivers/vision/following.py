@@ -128,7 +128,7 @@ class Follower:
         """Return the reason why the latest reading of a resting die's face failed; empty if it succeeded."""
         return next((trail.unread_reason for trail in self._trails if trail.die == die), "")
 
-    def abandoned(self, t_us: int) -> list[Reading]:
+    def lose_remaining(self, t_us: int) -> list[Reading]:
         """Report each die without a reported rest as lost; call this when the video or the view ends."""
         readings: list[Reading] = []
         for trail in self._trails:

@@ -60,7 +60,7 @@ class FinishedSession:
         desk.open_account(RequestIdentity(STAFF, "account"), "ann")
         desk.pay(RequestIdentity(STAFF, "chips"), "ann", CHIPS)
         play(daemon, [input_at(3 * SECOND_US, "new_shooter", seat="1"), *throw(5 * SECOND_US, (4, 4))])
-        until(lambda: taker._engine.settled("craps") is not None, "the settled roll")
+        until(lambda: taker._engine.newest_settled("craps") is not None, "the settled roll")
         daemon.close()
         self.published: list[Outcome] = one.outcomes()
         for extra in (*(folder / "journal").glob("*-wal"), *(folder / "journal").glob("*-shm")):

@@ -67,8 +67,8 @@ class _Shim(Gate):
         assert play is None
         return self.answer
 
-    def settled(self, table: str, seq: int) -> None:
-        self.real.settled(table, seq)
+    def note_settled(self, table: str, seq: int) -> None:
+        self.real.note_settled(table, seq)
 
 
 @dataclass
@@ -260,13 +260,13 @@ class World(Timeline):
     def _look(self) -> None:
         """Continue every request whose statement has arrived, after a possible delay of the database."""
         for waiting in list(self._waiting.values()):
-            if self.gate.covered(waiting.nonce) is not None:
+            if self.gate.find_statement(waiting.nonce) is not None:
                 self._decide(waiting)
 
     def _decide(self, waiting: _Waiting, *, late: bool = False) -> None:
         if self._waiting.pop(waiting.nonce, None) is None:
             return
-        answer = self.gate.covered(waiting.nonce)
+        answer = self.gate.find_statement(waiting.nonce)
         self.gate.forget(waiting.nonce)
         if answer is None:
             assert late

@@ -87,8 +87,8 @@ class _Shim(Gate):
             return _NOT_COVERED
         return self.answer
 
-    def settled(self, table: str, seq: int) -> None:
-        self.real.settled(table, seq)
+    def note_settled(self, table: str, seq: int) -> None:
+        self.real.note_settled(table, seq)
 
     def reopened(self, table: str) -> None:
         del table
@@ -230,7 +230,9 @@ class DiceWorld(Timeline):
 
     def give_up(self) -> None:
         """Refuse all waiting requests, because the throw is decided."""
-        self._waiting = {n: one for n, one in self._waiting.items() if self.gate.covered(n) is not None}
+        self._waiting = {
+            n: one for n, one in self._waiting.items() if self.gate.find_statement(n) is not None
+        }
 
     def _deliver(self, event: bytes) -> None:
         self.engine.deliver([event])
@@ -284,7 +286,7 @@ class DiceWorld(Timeline):
 
     def _look(self) -> None:
         for nonce, waiting in list(self._waiting.items()):
-            answer = self.gate.covered(nonce)
+            answer = self.gate.find_statement(nonce)
             if answer is not None:
                 del self._waiting[nonce]
                 self.gate.forget(nonce)

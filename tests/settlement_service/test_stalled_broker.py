@@ -106,7 +106,7 @@ class Live:
         newest = self.table.seq - 1
 
         def settled() -> bool:
-            reached = self.engine.settled(self.table.name)
+            reached = self.engine.newest_settled(self.table.name)
             return reached is not None and reached[0] == newest
 
         until(settled)

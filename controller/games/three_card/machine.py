@@ -443,10 +443,10 @@ class ThreeCard(PlaysAttempts):
         self._bets_open = False
         self._closed_us = t
         self._agenda.set_lamp(t, "no_more_bets", "on")
-        notices = (*self._agenda.inspections.notices(), *self._to_be_named())
+        notices = (*self._agenda.inspections.notices(), *self._pair_plus_notices())
         self._agenda.publish("bets.closed", t, Bets(round=self._round, cause=cause, notices=notices))
 
-    def _to_be_named(self) -> Iterator[Notice]:
+    def _pair_plus_notices(self) -> Iterator[Notice]:
         """Yield the notice that asks the dealer to name the positions without Pair Plus (T-DEAL-2b).
 
         There is no notice without a report from the settlement engine.

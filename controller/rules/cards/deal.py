@@ -337,7 +337,7 @@ def _find_voids(
     if count_trusted:
         wrong_counts = layout.wrong_counts if complete else layout.too_many
         for position, count in wrong_counts.items():
-            yield "wrong_count", f"{_named(position)} has {_cards(count)}, not {CARDS_EACH}"
+            yield "wrong_count", f"{_position_name(position)} has {_cards(count)}, not {CARDS_EACH}"
         if layout.extra_cards:
             yield "wrong_count", _describe_extra(layout)
         if layout.repeats(entered=False):
@@ -353,13 +353,13 @@ def _find_doubts(layout: Layout, *, void: bool) -> Iterator[tuple[str, str]]:
         yield "conflict", doubt
     if layout.seats and layout.wrong_counts:
         counts = ", ".join(
-            f"{_named(position)} has {count}" for position, count in layout.wrong_counts.items()
+            f"{_position_name(position)} has {count}" for position, count in layout.wrong_counts.items()
         )
         yield "wrong_count", f"not every position has {CARDS_EACH} cards: {counts}"
     elif layout.seats and layout.extra_cards:
         yield "wrong_count", _describe_extra(layout)
     for position in layout.unread:
-        yield "unread_card", f"a card of {_named(position)} could not be read"
+        yield "unread_card", f"a card of {_position_name(position)} could not be read"
     if layout.all_acted and layout.repeats(entered=True):
         yield "conflict", "the same card is in two places, once as read and once as entered"
     if layout.seats and not layout.all_acted:
@@ -388,7 +388,7 @@ def _evidence(readings: Sequence[Reading], *, face_up: bool) -> tuple[Reading, .
     return tuple(reading for reading in readings if face_up or not names_card(reading))
 
 
-def _named(position: str) -> str:
+def _position_name(position: str) -> str:
     return "the dealer" if position == DEALER else f"position {position}"
 
 

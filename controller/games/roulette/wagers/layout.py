@@ -100,7 +100,7 @@ class Layout:
         if wager in self._inside:
             return self._on_numbers(wager, rule, numbers, which)
         if numbers:
-            raise NoSuchSpot(rule, f"{wager} takes no numbers; found {_listed(numbers)}")
+            raise NoSuchSpot(rule, f"{wager} takes no numbers; found {_listing(numbers)}")
         if wager in self._parts:
             if which not in (1, 2, 3):
                 raise NoSuchSpot(rule, f"{wager} takes `which` 1, 2 or 3; found {which}")
@@ -118,15 +118,15 @@ class Layout:
             return spot
         unknown = sorted(covers - self._pockets)
         if unknown:
-            raise NoSuchSpot(rule, f"this wheel has no number {_listed(unknown)}; it has {self._range()}")
+            raise NoSuchSpot(rule, f"this wheel has no number {_listing(unknown)}; it has {self._range()}")
         if not self._inside[wager]:
             raise NoSuchSpot(rule, f"{wager} is not offered on a {self.wheel.replace('_', '-')} wheel")
         count = NUMBERS_PER_WAGER[wager]
         if len(numbers) != count or len(covers) != count:
             wanted = "one number" if count == 1 else f"{count} different numbers"
-            raise NoSuchSpot(rule, f"{wager} takes {wanted}; found {_listed(numbers) or 'none'}")
+            raise NoSuchSpot(rule, f"{wager} takes {wanted}; found {_listing(numbers) or 'none'}")
         raise NoSuchSpot(
-            rule, f"{_listed(numbers)} is not a {wager} on this layout; {self._nearest(wager, numbers)}"
+            rule, f"{_listing(numbers)} is not a {wager} on this layout; {self._nearest(wager, numbers)}"
         )
 
     def _nearest(self, wager: str, numbers: tuple[str, ...]) -> str:
@@ -144,7 +144,7 @@ def in_order(numbers: Numbers | tuple[str, ...]) -> list[str]:
     return sorted(numbers, key=lambda number: (int(number), len(number)))
 
 
-def _listed(numbers: tuple[str, ...] | list[str]) -> str:
+def _listing(numbers: tuple[str, ...] | list[str]) -> str:
     return ", ".join(repr(number) for number in numbers)
 
 
