@@ -34,6 +34,7 @@ from controller.journal.faults import JournalFault
 from controller.journal.store import fetch_one, rows_where
 from controller.machines.setup import NextNumbers, State
 from controller.model.outcomes import ATTEMPT_KINDS, AttemptKind
+from controller.model.printable import excerpt
 
 Ranges = tuple[tuple[int, int], ...]
 """Ranges of consecutive numbers, in ascending order. Each is a pair of its first and last number."""
@@ -120,7 +121,8 @@ class Acks:
     def _refuse(self, ack: Ack, wall: WallTime, code: str, found: str, expected: str) -> AckResult:
         previous = 0 if self._unwritten is None else self._unwritten.count
         refused = AckRefused(id=ack.id, chain=ack.chain, by=ack.by, code=code, count=previous + 1)
-        fault = JournalFault(code, f"acknowledgement of {ack.id} by {ack.by}", found, expected)
+        where = f"acknowledgement of {excerpt(ack.id)} by {excerpt(ack.by)}"
+        fault = JournalFault(code, where, found, expected)
         # The wall time is accurate enough. If the clock is set, the next window begins early.
         if not 0 <= wall.us - self._window_us < REFUSED_WINDOW_US:
             self._window_us, self._in_window = wall.us, 0

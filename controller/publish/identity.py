@@ -137,9 +137,8 @@ def check_acknowledgements(rows: Iterable[Row]) -> AcknowledgementCheck:
             continue
         found = _check_proof(ack)
         if found is not None:
-            wrong.append(
-                f"row {row.n}: found {found}, expected the engine's signed acknowledgement of {ack.id}"
-            )
+            expected = f"the engine's signed acknowledgement of {excerpt(ack.id)}"
+            wrong.append(f"row {row.n}: found {found}, expected {expected}")
             continue
         signed += 1
         keys[ack.proof.key] = None

@@ -86,6 +86,17 @@ def test_an_acknowledgement_that_does_not_match_closes_nothing_and_is_a_fault(
         assert rig.alarms == [code, None]
 
 
+def test_a_refused_acknowledgement_is_named_in_printable_form(rig: Rig) -> None:
+    """Whoever can write to the table's topic chooses the id and the name."""
+    with rig.open() as journal:
+        begin(journal)
+        refused = durable(journal.acknowledge("\x1b[2J\n" + "x" * 190, "00" * 32, "eve\n\u202e"))
+    assert refused.fault is not None
+    assert refused.fault.where.startswith(r"acknowledgement of \x1b[2J\nxxx")
+    assert refused.fault.where.endswith(r"... by eve\n\u202e")
+    assert len(refused.fault.where) < 200
+
+
 def test_waiting_outcomes_still_wait_after_a_restart(rig: Rig) -> None:
     rig.played(1)
     before = waiting(rig)
