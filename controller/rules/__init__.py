@@ -1,1 +1,1 @@
-"""The judges, without I/O. Each rule is one function with one id, and every rule is evaluated."""
+"""The judges, which use no I/O. They evaluate every rule, and each finding states its rule's id."""
