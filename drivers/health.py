@@ -18,8 +18,9 @@ FAULT_CLEARS_US = 10_000_000
 REPEAT_US = 50_000
 """Minimum time between two reports of a continuing loss."""
 REOPEN_US = 10_000_000
-"""Minimum time between two attempts to reopen the port of a silent device. Some adapters recover only when
-reopened. Some boards restart when reopened, and then send nothing for seconds."""
+"""Minimum time between two attempts to reopen the port of a silent device. Some adapters recover only after
+their port is reopened. Some boards restart when their port is reopened, and send nothing for several
+seconds."""
 LINK = "link"
 """The key under which the fault of a closed port is stored, in place of the fault's code."""
 
@@ -66,7 +67,7 @@ DEVICE_FAULTS: dict[str, Cause] = {
         _OPEN,
     ),
     "stuck_writer": Cause(
-        "the device has stopped reading: it hangs, or flow control is blocking it",
+        "the device has stopped reading because it has hung, or flow control is blocking it",
         "power-cycle the device; check that its port uses no flow control",
         "when the reopened port accepts bytes",
     ),
@@ -112,7 +113,7 @@ DEVICE_FAULTS: dict[str, Cause] = {
         "when the node sends a hello with the id of approved files",
     ),
     "wrong_key": Cause(
-        "the keys of board and table differ, or another board uses the board's name",
+        "the board's key differs from the table's, or another board is using its name",
         "find out who changed the board, and then write the key to the board and the table again",
         "when the node sends a hello sealed with the table's key",
     ),
@@ -122,7 +123,7 @@ DEVICE_FAULTS: dict[str, Cause] = {
         "when the node's clock has been measured",
     ),
     "silent": Cause(
-        "the device hangs, or its USB adapter stopped working without an error",
+        "the device has hung, or its USB adapter has stopped working without reporting an error",
         "the port is reopened automatically; if that does not help, power-cycle the device",
         _RESPONDS,
     ),
@@ -145,7 +146,7 @@ DEVICE_FAULTS: dict[str, Cause] = {
     ),
     "sentences_lost": Cause(
         "noise on the line, a full buffer in the device or its adapter, or a table that was busy",
-        "use a shorter or shielded cable, or a separate port; the lost readings are missing",
+        "use a shorter or shielded cable, or a separate port; the lost readings can't be recovered",
         "half a second after the last loss",
     ),
     "unplaced": Cause(
@@ -166,7 +167,8 @@ DEVICE_FAULTS: dict[str, Cause] = {
     ),
     "bad_clock": Cause(
         "the device's timestamps are impossible",
-        "correct the firmware; a reading's timestamp must be the device's clock at the moment of the event",
+        "correct the firmware; it must timestamp each reading with the device's clock at the moment of the"
+        " event",
         "half a second after the last occurrence",
     ),
     "forged": Cause(
@@ -295,7 +297,7 @@ class Health:
         return self._update((LINK, ""), Fault(code, seen, True, now_us), now_us, on_change=True)
 
     def record_loss(self, now_us: int, since_us: int, code: str, seen: str) -> list[Change]:
-        """Record a loss of readings since `since_us`, which is over after `LOSS_CLEARS_US` without a loss."""
+        """Record a loss of readings since `since_us`. The fault ends `LOSS_CLEARS_US` after the last loss."""
         return self.record(
             now_us,
             code,
@@ -307,7 +309,7 @@ class Health:
         )
 
     def record_minor(self, now_us: int, code: str, seen: str) -> list[Change]:
-        """Record a fault that costs no readings, which is over after `FAULT_CLEARS_US` without recurrence."""
+        """Record a fault that costs no readings. It ends `FAULT_CLEARS_US` after its last occurrence."""
         return self.record(now_us, code, seen, down=False, clears_us=now_us + FAULT_CLEARS_US)
 
     def clear(self, now_us: int, *codes: str, seen: str, source: str = "") -> list[Change]:
@@ -370,11 +372,11 @@ class PortReopening:
 
     def __init__(self) -> None:
         self.due_us = 0
-        """Earliest time for a request that respects the waiting period."""
+        """End of the waiting period."""
         self._requested = False
 
     def postpone(self, now_us: int) -> None:
-        """Restart the waiting period, after the port was opened or a greeting was sent."""
+        """Restart the waiting period. Callers do so after the port is opened or a greeting is sent."""
         self.due_us = now_us + REOPEN_US
 
     def request(self, now_us: int) -> None:

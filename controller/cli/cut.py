@@ -99,7 +99,7 @@ def recorded(which: AttemptRef, arguments: argparse.Namespace) -> AttemptRef | N
     """
     if which.log is not None:
         return which
-    # Reading a journal needs the extra `journal`; cutting a log does not.
+    # Reading a journal needs the `journal` extra; cutting a log does not.
     from controller.cli.journal_source import open_journal, recording_of  # noqa: PLC0415 - optional dependency
     from controller.journal.faults import JournalFault  # noqa: PLC0415 - optional dependency
 

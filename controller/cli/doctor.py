@@ -257,7 +257,7 @@ def _newest_rows(folder: Path) -> str:
         from controller.journal.faults import JournalFault  # noqa: PLC0415 - optional dependency
         from controller.journal.reading import Reader  # noqa: PLC0415 - as above
     except ImportError:
-        return f"{bundle.LEFT_OUT}: needs the extra `journal`\n"
+        return f"{bundle.LEFT_OUT}: needs the `journal` extra\n"
     try:
         with Reader(folder / "journal.db") as reader:
             rows = deque(reader.rows(), maxlen=BUNDLED_ROWS)

@@ -113,7 +113,7 @@ def find(which: AttemptRef, arguments: argparse.Namespace) -> Exhibit | None:
     if rules is not None:
         found = "an attempt in a journal"
         raise LogError("--rules", found, "a recorded log", "omit --rules; the journal records the rules used")
-    # Reading a journal needs the extra `journal`; explaining a log does not.
+    # Reading a journal needs the `journal` extra; explaining a log does not.
     from controller.cli.journal_source import exhibit_from_journal, open_journal  # noqa: PLC0415 - optional dependency
     from controller.journal.faults import JournalFault  # noqa: PLC0415 - optional dependency
 

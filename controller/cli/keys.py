@@ -132,7 +132,7 @@ def _show_tables(arguments: argparse.Namespace) -> int:
 
 
 def _of_engine(arguments: argparse.Namespace) -> int:
-    from controller.settlement_service import key  # noqa: PLC0415 - needs the extra settlement
+    from controller.settlement_service import key  # noqa: PLC0415 - needs the `settlement` extra
     from controller.settlement_service.faults import SettlementFault  # noqa: PLC0415 - as above
 
     path: Path | None = arguments.file

@@ -1,9 +1,11 @@
 """The outcomes for players, and the table's board, which a display or console reads when it starts.
 
-For each type of outcome, this module lists the keys that players receive. Players do not receive rotor and
-ball timing, because the rotor keeps turning until the next spin. They also do not receive messages for staff,
-staff names, proofs, or the hands of positions that folded. The board is retained at the broker. It names the
-attempt that is waiting for a person, but contains neither its readings nor its proposed result.
+This module lists the keys of each type of outcome that players receive. Players do not receive the timing of
+rotor and ball, because the rotor keeps turning until the next spin. They also do not receive messages for
+staff, staff names, proofs, or the hands of positions that folded.
+
+The board is retained at the broker. It names the attempt that is waiting for a person, but contains neither
+the attempt's readings nor its proposed result.
 """
 
 from collections.abc import Iterable, Mapping
@@ -192,7 +194,7 @@ def first_board(table: str, session: str, game: str, state: State, first: NextNu
 
 
 def board_after(board: TableBoard, row: Row) -> TableBoard:
-    """Return the board after an outcome's row. A row whose body was pruned changes nothing."""
+    """Return the board with an outcome's row applied. A row whose body was pruned changes nothing."""
     if row.seq is None or row.body is None or row.seq <= board.sequence:
         return board
     outcome = _decode_outcome(row.body)

@@ -207,7 +207,7 @@ def _publishing(document: Document, written: TableFile) -> Iterator[Mistake]:
         yield document.mistake(("publish", "mqtt", "engine_key"), repr(key), expected, hint)
     if publish.mqtt is not None and publish.mqtt.tls is None and publish.mqtt.host not in LOCAL_HOSTS:
         hint = "only a broker on this machine needs no TLS"
-        found, expected = f"nothing, for the broker at {publish.mqtt.host}", "the files for TLS 1.3"
+        found, expected = "nothing", f"the files for TLS 1.3 with the broker at {publish.mqtt.host}"
         yield document.mistake(("publish", "mqtt", "tls"), found, expected, hint)
     if publish.to == "socket" and publish.max_unacknowledged is not None:
         expected = "no such limit with `to: socket`, because clients of the socket are not monitored"

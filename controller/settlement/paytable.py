@@ -4,8 +4,8 @@ Money is in whole cents, and odds are ratios of whole numbers. Each payout is ro
 specifies the rounding (!X-8). The amount that the house keeps by rounding down is its breakage, which a
 ledger sums exactly. The settings are frozen dataclasses, so the games need no configuration library.
 
-Each game's wagers report the edges of a pay table and the document's figures. `tablectl rules check` prints
-this report for a shipped pay table.
+Each game's `wagers` package compares the house edges of a pay table with the document's figures. `tablectl
+rules check` prints this report for a shipped pay table.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -16,7 +16,8 @@ from typing import Annotated, NamedTuple
 from annotated_types import Ge, Le
 
 MAX_CENTS = 10**15
-"""The maximum amount of a request. It exceeds the limits of all tables and is exact in any JSON parser."""
+"""The maximum amount, in cents, of a request. It exceeds the limits of all tables and is exact in any JSON
+parser."""
 
 
 class Ratio(NamedTuple):
@@ -99,7 +100,7 @@ class Limits:
     def __post_init__(self) -> None:
         """Raise ValueError if no bet can be within the limits."""
         if self.max_cents < self.min_cents:
-            raise ValueError(f"a second amount of at least the first ({self.min_cents})")
+            raise ValueError(f"a second amount (the maximum) of at least the first ({self.min_cents})")
 
     @property
     def min_cents(self) -> int:
@@ -130,7 +131,7 @@ class Switch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figure:
-    """A required number of at least 1."""
+    """A number of at least 1 that a policy requires."""
 
     value: AtLeastOne
     rule: str
@@ -233,8 +234,8 @@ def find_uneven_pay(
         code="uneven_pay",
         wager=wager,
         rule=rule,
-        text=f"{ratio} on {chip_cents} cents pays {part.paid_cents}, and the house keeps "
-        f"{part.breakage_cents}; stakes in steps of {chips * chip_cents} cents are paid exactly",
+        text=f"{ratio} on {chip_cents} cents pays {part.paid_cents} cents, and the house keeps "
+        f"{part.breakage_cents} cents; stakes in multiples of {chips * chip_cents} cents are paid exactly",
     )
 
 
@@ -269,7 +270,7 @@ def edge_findings(edges: Iterable[Edge], rules: Mapping[str, str]) -> Iterator[F
 def breakage_findings(
     pays: Iterable[tuple[str, Pays]], chip_cents: int, pay_unit_cents: int
 ) -> Iterator[Finding]:
-    """Yield a finding for each row at which one chip can't be paid exactly."""
+    """Yield a finding for each row whose odds do not pay one chip exactly."""
     for wager, row in pays:
         if found := find_uneven_pay(wager, row.ratio, row.rule, chip_cents, pay_unit_cents):
             yield found

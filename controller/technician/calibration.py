@@ -326,7 +326,7 @@ def calibrate_wall(
         found = (
             f"noise with a peak of {loudest:g}"
             if noise
-            else f"a current threshold of {loudest:g}, below which no noise is reported,"
+            else f"a threshold now set to {loudest:g}, below which no noise is reported,"
         )
         raise UnfitError(
             f"found {found} and a die with a peak of {softest:g}, expected the die's peak to be at least"

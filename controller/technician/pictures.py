@@ -58,11 +58,11 @@ def picture_of(journal: Path, number: int) -> AttemptDrawing:
     Raises:
         JournalFault: The journal has no such attempt, or cannot be read.
     """
-    # Reading a journal needs the extra `journal`; explaining a log does not.
-    from controller.journal.contents import decode_outcome, unpack  # noqa: PLC0415 - needs the extra journal
-    from controller.journal.faults import JournalFault  # noqa: PLC0415 - needs the extra journal
-    from controller.journal.reading import Reader  # noqa: PLC0415 - needs the extra journal
-    from controller.journal.recall import build_judged, find_attempt  # noqa: PLC0415 - needs the extra journal
+    # Reading a journal needs the `journal` extra; explaining a log does not.
+    from controller.journal.contents import decode_outcome, unpack  # noqa: PLC0415 - needs the `journal` extra
+    from controller.journal.faults import JournalFault  # noqa: PLC0415 - needs the `journal` extra
+    from controller.journal.reading import Reader  # noqa: PLC0415 - needs the `journal` extra
+    from controller.journal.recall import build_judged, find_attempt  # noqa: PLC0415 - needs the `journal` extra
 
     with Reader(journal) as reader:
         found = find_attempt(reader, number)

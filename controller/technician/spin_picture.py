@@ -76,12 +76,12 @@ class Read:
 
 @dataclass(frozen=True, slots=True)
 class SpinSeen:
-    """A spin for display; times (s) count from its first pulse."""
+    """A spin for display. Times are in seconds from its first pulse."""
 
     beams: int
     pulses: tuple[Pulse, ...]
     laps: tuple[tuple[float, float], ...]
-    """Time of the middle (s) and speed (rev/s) of each lap past one beam."""
+    """Time of the middle (s) and speed (rev/s) of each lap, measured at one beam."""
     run: tuple[RunPoint, ...]
     needed_turns: float
     ball_direction: Turning | None
@@ -193,18 +193,18 @@ def ball_lines(seen: SpinSeen) -> Iterator[str]:
     if seen.run:
         end = seen.run[-1]
         yield (
-            f"{end.turns:.1f} revolutions, {end.turns_from:.1f} to {end.turns_to:.1f} with the unseen start;"
-            f" {seen.needed_turns:g} needed (R-SPIN-2)"
+            f"{end.turns:.1f} revolutions, or {end.turns_from:.1f} to {end.turns_to:.1f} with the unseen"
+            f" start; {seen.needed_turns:g} required (R-SPIN-2)"
         )
         yield f"slowed from {seen.run[0].speed_rev_per_s:.2f} to {end.speed_rev_per_s:.2f} rev/s"
     else:
-        yield "the pulses do not form the run of a ball"
+        yield "the pulses do not match the run of a ball"
     direction = seen.ball_direction or "in an unknown direction"
     yield f"ran {direction}; caused {own} of {len(seen.pulses)} pulses"
     cut = {pulse.beam for pulse in seen.pulses}
     silent = [str(beam) for beam in range(seen.beams) if beam not in cut]
     if silent and len(silent) < seen.beams:
-        yield f"silent: beam {', '.join(silent)}"
+        yield f"silent: {'beam' if len(silent) == 1 else 'beams'} {', '.join(silent)}"
 
 
 def bets_lines(seen: SpinSeen, cause: str) -> Iterator[str]:
@@ -358,7 +358,7 @@ def _moments(drawing: Drawing, seen: SpinSeen, time: _Axis, labels: Labels) -> N
 
 
 def _rows(drawing: Drawing, seen: SpinSeen, time: _Axis) -> float:
-    """Draw rows for the beams, the rotor's mark and the pocket readings; return the y of their end."""
+    """Draw rows for the beams, the rotor's mark and the pocket readings; return the y of the bottom edge."""
     names = [f"beam {beam}" for beam in range(seen.beams)]
     shown = [*names, "rotor's mark", "pocket reading", "", *(["other"] if seen.events else [])]
     high = min(17.0, _ROWS_HEIGHT / len(shown))
@@ -410,10 +410,10 @@ def _legend(drawing: Drawing) -> None:
     y, x = HEIGHT - 18.0, MARGIN
     drawing.line((MARGIN, y - 16), (WIDTH - MARGIN, y - 16), stroke=Stroke(PALE, 1))
     drawing.disc((x + 6, y - 4), 2.8, Stroke(_SPEED, 1), "#ffffff")
-    drawing.text((x + 16, y), "speed over a lap past one beam", 11.5, colour=SOFT)
+    drawing.text((x + 16, y), "lap speed measured at one beam", 11.5, colour=SOFT)
     _sample(drawing, (x + 220, y), Stroke(_SPEED, 2.2), "speed between passes")
     _sample(drawing, (x + 400, y), Stroke(_TURNS, 2, (9, 4)), "revolutions, with their uncertainty")
-    _ticks(drawing, (x + 672, y), "pulse of the ball")
+    _ticks(drawing, (x + 672, y), "pulse from the ball")
     drawing.cross((x + 816, y - 4), 4, Stroke(INK, 1.2))
     drawing.text((x + 826, y), "other pulse", 11.5, colour=SOFT)
     drawing.text((x + 916, y), "bold: readings that count", 11.5, colour=SOFT)

@@ -21,7 +21,7 @@ TABLE_FILE = "table file"
 def load(name: str) -> tuple[TableSettings | None, list[Finding]]:
     """Load the table's file; missing hardware is a finding, but does not prevent loading."""
     try:
-        from controller.app.device_types import Kinds, load_with_hardware  # noqa: PLC0415 - needs the extra hardware
+        from controller.app.device_types import Kinds, load_with_hardware  # noqa: PLC0415 - needs the `hardware` extra
     except ImportError:
         return _loaded(name, lambda: load_table(name))
     settings, findings = _loaded(name, lambda: load_table(name, kinds=Kinds()))
@@ -55,10 +55,10 @@ def names_in(name: str) -> set[str]:
 
 
 def mistaken_in(name: str) -> set[str]:
-    """Return the keys of a table's file with unusable values, such as `publish.mqtt.port`."""
+    """Return the keys in a table's file whose values are invalid, such as `publish.mqtt.port`."""
     kinds = None
     with suppress(ImportError):
-        from controller.app.device_types import Kinds  # noqa: PLC0415 - needs the extra hardware
+        from controller.app.device_types import Kinds  # noqa: PLC0415 - needs the `hardware` extra
 
         kinds = Kinds()
     try:
@@ -77,7 +77,7 @@ def _loaded(name: str, load_it: Callable[[], TableSettings]) -> tuple[TableSetti
 
 
 def _is_chip_mistake(wrong: Mistake) -> bool:
-    """Return whether a device's check reports this mistake, which is a missing or inaccessible GPIO chip."""
+    """Return whether this mistake concerns a GPIO chip, which the check of its device reports."""
     return wrong.key.endswith(".chip")
 
 
@@ -107,9 +107,11 @@ def _port(about: str, root: Path, port: str) -> Finding:
     name = port.removeprefix("unix:").removeprefix("pipe:")
     path = root / name.removeprefix("/")
     if name != port:
-        return Finding("ok", about, f"{port}: not checked, because its script or pipe might be started later")
+        return Finding("ok", about, f"{port}: not checked, because the program behind it might start later")
     if not path.exists():
-        remedy = "plug it in; `tablectl udev` and `ls -l /dev/serial/by-id` list the connected devices"
+        remedy = (
+            "plug in the device; `tablectl udev` and `ls -l /dev/serial/by-id` list the connected devices"
+        )
         return Finding("fault", about, f"{port}: the port does not exist", remedy)
     if not os.access(path, os.R_OK | os.W_OK):
         remedy = "run as root, or add this user to the group dialout"
@@ -126,11 +128,11 @@ def _chip(about: str, root: Path, label: str) -> Finding:
         remedy = "run as root, or add this user to the group gpio"
         return Finding("unchecked", about, "the GPIO chips are not accessible to this user", remedy)
     try:
-        from drivers.link.gpio_edges import find_chip  # noqa: PLC0415 - needs the extra hardware
+        from drivers.link.gpio_edges import find_chip  # noqa: PLC0415 - needs the `hardware` extra
         from drivers.link.gpio_kernel import list_chips  # noqa: PLC0415 - as above
         from drivers.link.link import PortError  # noqa: PLC0415 - as above
     except ImportError:
-        return Finding("unchecked", about, f"chip {label}: needs the extra `hardware`")
+        return Finding("unchecked", about, f"chip {label}: needs the `hardware` extra")
     try:
         chip = find_chip(label, list_chips)
     except PortError as error:
@@ -142,7 +144,7 @@ def _chip(about: str, root: Path, label: str) -> Finding:
 def _panel_libraries(about: str) -> Finding:
     missing = [package for package in ("gpiod", "gpiozero") if find_spec(package) is None]
     if missing:
-        message = f"{missing[0]}: not installed, but a panel's GPIO lines need it"
+        message = f"not installed, but needed for a panel's GPIO lines: {', '.join(missing)}"
         return Finding("fault", about, message, "make tools, or pip install '.[hardware]'")
     return Finding("ok", about, "gpiod and gpiozero: installed")
 
@@ -193,9 +195,9 @@ def _files_and_groups(options: Options, environ: Mapping[str, str], sealed: Path
         yield Finding("unchecked", "files and groups", "only the table's own user or root can check these")
         return
     try:
-        from controller.app.options import mistakes_in  # noqa: PLC0415 - needs the extra journal
+        from controller.app.options import mistakes_in  # noqa: PLC0415 - needs the `journal` extra
     except ImportError:
-        yield Finding("unchecked", "files and groups", "needs the extra `journal`")
+        yield Finding("unchecked", "files and groups", "needs the `journal` extra")
         return
     wrong = list(mistakes_in(options, environ))
     if options.key is None and not options.key_file.exists() and sealed.exists():
@@ -209,11 +211,11 @@ def _files_and_groups(options: Options, environ: Mapping[str, str], sealed: Path
 
 def _journal(options: Options) -> Iterator[Finding]:
     try:
-        from controller.journal.faults import JournalFault  # noqa: PLC0415 - needs the extra journal
+        from controller.journal.faults import JournalFault  # noqa: PLC0415 - needs the `journal` extra
         from controller.journal.head import check_journal_exists, read_head  # noqa: PLC0415 - as above
         from controller.journal.reading import Reader  # noqa: PLC0415 - as above
     except ImportError:
-        yield Finding("unchecked", "journal", "needs the extra `journal`")
+        yield Finding("unchecked", "journal", "needs the `journal` extra")
         return
     path, head = options.place
     try:
@@ -228,7 +230,7 @@ def _journal(options: Options) -> Iterator[Finding]:
         return
     message = (
         f"{path}: sound: {found.rows:,} rows, {found.outcomes:,} outcomes, last row {found.last_n}; only the"
-        " signatures of sessions and checkpoints were checked; `tablectl journal verify` checks all"
+        " signatures of sessions and checkpoints were checked; `tablectl journal verify` checks all of them"
     )
     if found.unauthenticated:
         yield Finding(

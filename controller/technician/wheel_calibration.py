@@ -158,14 +158,14 @@ def beam_angles(spins: Sequence[Spin], beams: int) -> dict[int, Beam]:
         found = from_anchor.get(beam, [])
         if len(found) < MIN_PASSES:
             raise UnfitError(
-                f"found {len(found)} usable passes of beam {beam}, expected at least {MIN_PASSES}; spin the"
+                f"found {len(found)} usable passes at beam {beam}, expected at least {MIN_PASSES}; spin the"
                 " ball again, harder and against the rotor"
             )
         middle = _middle_deg(found)
         spread = _spread_deg(found, middle)
         if spread > SPREAD_LIMIT_DEG:
             raise UnfitError(
-                f"the passes of beam {beam} scatter by {spread:.1f} deg, expected at most"
+                f"the passes at beam {beam} scatter by {spread:.1f} deg, expected at most"
                 f" {SPREAD_LIMIT_DEG:g}; check that the wheel is level, and spin the ball again"
             )
         angles[beam] = Beam(middle, spread, len(found))

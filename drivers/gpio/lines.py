@@ -59,7 +59,7 @@ GPIO_FAULTS: dict[str, Cause] = {
         _OPEN,
     ),
     "silent": Cause(
-        "the thread that reads the lines hangs",
+        "the thread that reads the lines has hung",
         "the lines are reopened automatically; if that does not help, restart the service",
         "when the levels are reported again",
     ),
@@ -70,13 +70,13 @@ GPIO_FAULTS: dict[str, Cause] = {
     ),
     "missed_edge": Cause(
         "a pulse too short for the hardware, or interference",
-        "check the pull, the shield and the length of the wire",
+        "check the line's pull-up or pull-down, and the shield and length of its wire",
         _AFTER_A_SECOND,
     ),
     "babbling": Cause(
-        "a loose contact, a missing pull, a misaligned beam, or interference",
-        "check the plug and the pull; the input is ignored until the line is quiet",
-        "when the line has not changed too often for a second",
+        "a loose contact, a missing pull-up or pull-down, a misaligned beam, or interference",
+        "check the plug and the pull-up or pull-down; the input is ignored until the line is quiet",
+        "after a second in which the line has not changed too often",
     ),
     "stuck": Cause(
         "an object blocks the beam or presses the button, or the wire is cut or shorted",
@@ -154,7 +154,7 @@ class GpioDevice(ABC):
         """Handle a gap in the input's history, such as a lost edge."""
 
     def start(self, now_us: int) -> list[AnyReading]:
-        """Start the device, which is down until its lines are open."""
+        """Start the device, which is down until every line has been read."""
         return self._report_down(now_us, "starting", f"the lines of {self.name} have not been opened yet")
 
     def on_open(self, now_us: int) -> list[AnyReading]:
@@ -179,11 +179,11 @@ class GpioDevice(ABC):
 
     def on_overflow(self, now_us: int, lost: int) -> list[AnyReading]:
         """Handle the loss of edges that were discarded because the table was busy."""
+        edges = "the edge" if lost == 1 else f"some of the {lost} edges"
+        amount = f"{edges} discarded across all lines"
         readings: list[AnyReading] = []
         for name, line in self.lines.items():
-            readings += self._report_changes(
-                now_us, name, line.lost(self._received_us), f"some of {lost} edges discarded on all lines"
-            )
+            readings += self._report_changes(now_us, name, line.lost(self._received_us), amount)
         return readings
 
     def receive(self, now_us: int, data: LineEvents) -> list[AnyReading]:
@@ -205,7 +205,7 @@ class GpioDevice(ABC):
         return readings
 
     def tick(self, now_us: int) -> list[AnyReading]:
-        """Run the work that is due."""
+        """End expired faults, check the lines, and request the reads that are due."""
         changes = self._end_faults(now_us)
         if not self._is_open:
             return changes
@@ -339,7 +339,7 @@ class GpioDevice(ABC):
                 case EdgeMissed():
                     self.on_gap(name)
                     is_now = "active" if event.active else "inactive"
-                    seen = f"is {is_now} without an edge"
+                    seen = f"became {is_now} without an edge"
                     readings += self.report_fault(
                         now_us, name, "missed_edge", seen, since_us=now_us, momentary=True
                     )

@@ -38,7 +38,7 @@ def list_chips() -> list[Chip]:
 
 
 def find_holder(chip: Chip, line: int) -> str:
-    """Return the kernel's name for a line's consumer; empty if the line is free or unreadable."""
+    """Return the consumer that the kernel reports for a line; empty if the line is free or unreadable."""
     try:
         with gpiod.Chip(chip.path) as opened:
             info = opened.get_line_info(line)

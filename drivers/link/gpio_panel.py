@@ -87,7 +87,7 @@ class ChipPins(gpiozero.Factory):  # type: ignore[misc]  # as above
         self._request = request
 
     def reserve_pins(self, requester: object, *names: object) -> None:
-        """Do nothing; the kernel reserves lines and refuses a line in use."""
+        """Do nothing; the kernel reserves each requested line and refuses a line that is in use."""
 
     def release_pins(self, reserver: object, *names: object) -> None:
         """Do nothing; `ChipPin.close` releases the line."""

@@ -223,8 +223,8 @@ class Station:
     def _guard(self, name: str, work: Callable[[], list[AnyReading]]) -> None:
         """Run `work` and pass on its readings.
 
-        If `work` raises an exception, the device with this name is reported as down, or every device if the
-        work concerns all devices.
+        If `work` raises an exception, report the device with this name as down. If the work concerns all
+        devices, report every device as down.
         """
         try:
             self._pass_on(work())

@@ -1,6 +1,6 @@
 """Spins with a pushed rotor, a hand, a second ball or a foreign object, and sessions of spins of one kind.
 
-Each kind plays one scene at a wheel. A kind lists the correct outcomes if the number of turns does not
+Each kind's function simulates one spin. It lists the correct outcomes if the ball's number of turns does not
 determine them.
 """
 
@@ -90,7 +90,7 @@ def hop(croupier: Croupier) -> Spin:
     place = croupier.house.wheel.pocket_reader_deg / 360
     seen = [t for t, _ in spin.play.rotor.passes(place, other) if t > fall.settle_s]
     spin.play.rests.append((other, seen[croupier.rng.randint(0, 1)] + croupier.rng.uniform(0.2, 0.8)))
-    # No bounces: a pulse from that pocket a turn earlier would add a third reading to the two.
+    # The fall has no bounces, because a pulse from that pocket a turn earlier would add a third reading.
     spin.play.fall = replace(fall, legs=())
     return spin
 
@@ -132,7 +132,7 @@ def object_before(croupier: Croupier) -> Spin:
 
 
 def object_long_before(croupier: Croupier) -> Spin:
-    """A foreign object falls into the wheel seconds before the launch, and is removed."""
+    """A foreign object falls on the felt 2 to 6 s before the launch."""
     spin = croupier.spin()
     spin.extra.append(_object(spin.launch_s - croupier.rng.uniform(2.0, 6.0), "felt"))
     return spin
@@ -227,7 +227,7 @@ def _relaunched(croupier: Croupier, *, after: tuple[float, float], other_way: bo
     if relaunch.turns < VALID_TURNS:
         spin.also_accept("two runs", "review")
     if pause_s < 1.2:
-        # Two beams late in a run are as far apart in time as this pause.
+        # Late in a run, the ball takes as long as this pause to travel from one beam to the next.
         spin.also_accept("relaunched at once", "review")
     return spin
 
@@ -297,7 +297,7 @@ def _place_ball(croupier: Croupier, spin: Spin, placed_s: float) -> None:
 
 
 def wrong_way_then_right(croupier: Croupier) -> Spin:
-    """The ball runs in the rotor's direction, is caught, and is launched against the rotor one or two seconds
+    """The ball runs in the rotor's direction, is caught, and is launched against the rotor 0.6 to 2 s
     later."""
     return _relaunched(croupier, after=(0.6, 2.0), other_way=True, turns=croupier.rng.uniform(7.0, 16.0))
 
@@ -363,7 +363,7 @@ KINDS: Mapping[str, Kind] = {
 
 
 def simulate(kind: str, seed: int, n: int = 10) -> tuple[Header, Feed, list[SpinTruth]]:
-    """Play `n` scenes of one kind on one drawn wheel; the same kind and seed produce the same session.
+    """Play `n` spins of one kind on a randomly chosen wheel; the kind and seed determine the session.
 
     Raises:
         KeyError: The kind is not in KINDS.

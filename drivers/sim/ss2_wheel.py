@@ -39,7 +39,7 @@ class Change:
 
 
 class Ss2Wheel:
-    """A smart wheel on its cable."""
+    """A simulated smart wheel at the end of its cable."""
 
     def __init__(self, name: str, rng: Random) -> None:
         """Create the device with this name."""
@@ -96,7 +96,7 @@ class Ss2Wheel:
         self.start(now_us)
 
     def drift(self, letter: str, values: tuple[float, ...]) -> None:
-        """Change and commit a setting, as a different tool would."""
+        """Change and commit a setting, as the vendor's own tool would."""
         self.parameters[letter] = self._committed[letter] = values
 
     def sense(self, now_us: int, reading: AnyReading) -> None:
@@ -132,7 +132,7 @@ class Ss2Wheel:
         return min(change, self._next_frame_us)
 
     def take_output(self) -> bytes:
-        """Return the new bytes for the table and discard them."""
+        """Return and clear the bytes queued for the table."""
         output = b"".join(self._output)
         self._output.clear()
         return output
@@ -204,7 +204,7 @@ def _seconds(rng: Random, low: float, high: float) -> int:
 
 @dataclass(slots=True)
 class Game:
-    """A game at a wheel in working order, which the function for the game's kind then modifies."""
+    """A game at a fault-free wheel. The function for the game's kind modifies it."""
 
     rng: Random
     start_us: int
@@ -239,7 +239,7 @@ class Game:
         )
 
     def add_input(self, at_us: int, name: str, number: str | None = None) -> None:
-        """Add an input of the dealer."""
+        """Add an input by the dealer."""
         self.inputs.append(Input(t=at_us, dev="console", name=name, by="dealer", number=number))
 
 

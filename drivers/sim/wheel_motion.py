@@ -2,8 +2,8 @@
 
 Angles are in turns (1 = 360 degrees, counter-clockwise positive as seen from above), times in seconds, speeds
 in rev/s with the same sign convention. Balls on real wheels keep 0.4 to 0.65 of their speed at a deflector
-and 0.3 to 0.7 at a fret. They come to rest 0.5 to 2.5 s after the drop, between a few and more than 15
-pockets farther on.
+and 0.3 to 0.7 at a fret. They come to rest 0.5 to 2.5 s after the drop, anywhere from a few to more than
+15 pockets farther on.
 """
 
 import math
@@ -31,8 +31,8 @@ _MAX_SPEED = 5.0
 class LossLaw:
     """A ball's loss of speed: `friction` (rev/s2) + `drag` (1/rev) x speed squared, plus a real ball's knee.
 
-    Near `knee_at` (rev/s) a real ball changes from sliding along the rim to rolling. There the ball loses up
-    to `knee` (rev/s2) more.
+    Near `knee_at` (rev/s), a real ball changes from sliding along the rim to rolling, and loses up to `knee`
+    (rev/s2) more.
     """
 
     friction: float = 0.03
@@ -135,7 +135,7 @@ class Run:
         return a + fraction * (b - a)
 
     def turns_at(self, t_s: float) -> float:
-        """Return the ball's number of turns at a time."""
+        """Return the number of turns that the ball has made by this time."""
         step = min(max(bisect_left(self.clock_s, t_s) - 1, 0), len(self.clock_s) - 2)
         a, b = self.clock_s[step], self.clock_s[step + 1]
         return (step + (t_s - a) / (b - a)) / STEPS
@@ -179,7 +179,7 @@ def launch_speed(law: LossLaw, bowl: Bowl, turns: float) -> float:
 
 
 def draw_grain(gauss: Callable[[float, float], float], rough: float, cells: int = 32) -> tuple[float, ...]:
-    """Draw the deviations of a grain; `rough` is their standard deviation."""
+    """Draw a track's random deviations in friction; `rough` is their standard deviation."""
     return tuple(max(-0.9, gauss(0.0, rough)) for _ in range(cells))
 
 
@@ -315,7 +315,7 @@ class Leg:
 
 @dataclass(frozen=True, slots=True)
 class Fall:
-    """A ball's fall: its legs, and the time and place of its rest in the rotor."""
+    """The legs of a ball's fall, and the time and place at which the ball comes to rest in the rotor."""
 
     legs: tuple[Leg, ...]
     settle_s: float

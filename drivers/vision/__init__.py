@@ -1,4 +1,4 @@
 """Computer vision for the project's dice camera.
 
-This package needs the extra `vision`. The daemon does not import it.
+This package needs the `vision` extra. The daemon does not import it.
 """

@@ -1,4 +1,4 @@
-"""Two cameras as one device: merged frames until one camera ends, and the name of a camera that hangs."""
+"""Two cameras as one device, whose frames are merged. A camera that hangs is reported by name."""
 
 import json
 from collections.abc import Iterator
@@ -94,7 +94,7 @@ def two_cameras(folder: Path) -> list[Path]:
     return paths
 
 
-def test_two_films_of_one_throw_are_one_log(
+def test_two_films_of_one_throw_produce_one_log(
     tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]
 ) -> None:
     rigs = two_cameras(tmp_path)
@@ -107,7 +107,7 @@ def test_two_films_of_one_throw_are_one_log(
     assert [reading["kind"] for reading in told].count("die_released") == 2
 
 
-def test_films_other_than_one_of_each_camera_are_refused(
+def test_anything_but_one_film_per_camera_is_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     rigs = two_cameras(tmp_path)
@@ -119,7 +119,7 @@ def test_films_other_than_one_of_each_camera_are_refused(
     assert "found 1 videos and 2 rig files, expected one video per camera" in told
 
 
-def test_one_of_two_cameras_that_hangs_is_down_by_name_until_its_frames_resume() -> None:
+def test_a_camera_that_hangs_is_reported_down_by_name_until_its_frames_resume() -> None:
     cameras = [Filming(replace(FILM_RIG, lens=lens), number) for number, lens in enumerate(LENSES)]
     seeing = DeviceWatch([rig_through(lens) for lens in LENSES], None)
     t_us = 0
@@ -141,7 +141,7 @@ def test_one_of_two_cameras_that_hangs_is_down_by_name_until_its_frames_resume()
     assert seeing.status(1) == "following"
 
 
-def test_one_of_two_cameras_that_never_starts_is_down_by_name() -> None:
+def test_a_camera_that_never_starts_is_reported_down_by_name() -> None:
     seeing = DeviceWatch([rig(), rig()], None)
     camera = Filming(FILM_RIG, 1)
     told = [
@@ -154,7 +154,7 @@ def test_one_of_two_cameras_that_never_starts_is_down_by_name() -> None:
     ] == [("silent", True)]
 
 
-def test_a_second_camera_without_a_lens_is_refused_with_a_message(
+def test_two_cameras_whose_rig_files_have_no_lens_are_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     text = """

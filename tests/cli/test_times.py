@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("apsw", reason="the journal needs the extra `journal`")
+pytest.importorskip("apsw", reason="the journal needs the `journal` extra")
 
 from controller.cli.main import main
 from controller.cli.words import wall_clock, wall_date

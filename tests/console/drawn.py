@@ -1,4 +1,4 @@
-"""Pages in the browser without a table, each rendered from one state."""
+"""Console pages rendered from a given state and opened in a browser, without a table."""
 
 from pathlib import Path
 
@@ -19,7 +19,7 @@ PAGES = Pages()
 
 
 def drawn(browser: Browser, floor: Floor | None, *, paused: bool = False) -> Page:
-    """Open a boxperson's page of this state; for `paused` see `opened`."""
+    """Open the boxperson's page for this state; see `opened` for `paused`."""
     session = Session("secret", "ann", ("boxperson",), "boxperson")
     return opened(browser, PAGES.staff(ScreenState(floor=floor), session), paused=paused)
 

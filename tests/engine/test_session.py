@@ -49,13 +49,13 @@ def test_a_closed_table_takes_no_game_input_and_no_throw() -> None:
     assert played.refusals() == ["table_closed", "table_closed"]
 
 
-def test_a_table_does_not_close_over_an_open_throw() -> None:
+def test_a_table_does_not_close_while_a_throw_is_open() -> None:
     played = play(in_order([*THROW, input_at(SECOND_US + 500 * MS, "close_table")]))
     assert played.refusals() == ["attempt_open"]
     assert played.types("roll") == ["roll.called"]
 
 
-def test_a_lock_in_flight_lets_the_throw_be_decided_and_stops_the_next() -> None:
+def test_after_a_lock_in_flight_the_throw_is_decided_and_the_next_is_ignored() -> None:
     played = play(in_order([*THROW, input_at(SECOND_US + 500 * MS, "lock")]), throw(9 * SECOND_US))
     assert played.types("roll", "table") == ["table.locked", "roll.called"]
 
@@ -75,12 +75,12 @@ def test_a_device_is_reported_once_when_it_goes_down_and_once_when_it_is_back() 
     assert (played.data(TableEvent)[0].what, played.data(TableEvent)[0].says) == ("wall-left", "unplugged")
 
 
-def test_a_camera_lost_in_flight_is_a_review_and_never_a_void() -> None:
+def test_a_throw_whose_camera_is_lost_in_flight_goes_to_review_and_is_not_void() -> None:
     seen = [r for r in THROW if r.t < SECOND_US + 400 * MS]
     played = play(seen, DeviceDown(t=SECOND_US + 400 * MS, dev="cam", reason="unplugged"))
     assert played.types("roll") == ["roll.review"]
     review = next(o for o in played.outcomes if o.type == "roll.review")
-    assert review.t == 9 * SECOND_US, "decided when the dice had 8 s to settle"
+    assert review.t == 9 * SECOND_US, "the dice have 8 s to settle before the throw is decided"
     assert {r.code for r in played.data(RollReview)[0].reasons} == {"missing_reading"}
 
 
@@ -98,7 +98,7 @@ def test_test_mode_leaves_no_trace_in_state_ids_and_outcomes() -> None:
     assert play(up, before, tested, after).outcomes == play(up, before, after).outcomes
 
 
-def test_a_device_still_down_after_test_mode_is_reported_then() -> None:
+def test_a_device_still_down_at_the_end_of_test_mode_is_reported() -> None:
     played = play(
         input_at(1, "test_mode", on=True),
         DeviceDown(t=2, dev="cam", reason="unplugged"),
@@ -122,11 +122,11 @@ def test_a_cut_off_recording_puts_the_throw_in_flight_under_review(after_ms: int
     assert review.t == max(r.t for r in THROW if r.t <= cut_at)
 
 
-def test_a_call_that_was_still_held_when_the_recording_ends_was_never_reported() -> None:
+def test_a_call_still_held_when_the_recording_ends_is_never_reported() -> None:
     assert Played().feed(THROW).finish(cut=True).types("roll") == ["roll.review"]
 
 
-def test_outcomes_of_a_cut_off_recording_are_the_first_ones_of_the_complete_recording() -> None:
+def test_the_outcomes_of_a_truncated_recording_are_the_first_of_the_complete_recording() -> None:
     readings = [*THROW, *throw(9 * SECOND_US, (2, 4), short_mm=(0, 300)), *throw(17 * SECOND_US, (2, 4))]
     whole = play(readings).outcomes
     chance = random.Random(5)
@@ -151,7 +151,7 @@ def test_a_session_continues_from_a_recorded_state_and_its_numbers() -> None:
     assert again.outcomes[0].seq == numbers.seq
 
 
-def test_a_table_without_its_measures_cannot_play() -> None:
+def test_a_table_without_its_dimensions_cannot_play() -> None:
     with pytest.raises(SetupError, match="dice_table"):
         Session(Setup(table="t", ruleset=load_ruleset("craps-12-034"), first=NextNumbers()))
 

@@ -1,4 +1,4 @@
-"""A calibration finds the plane from image to table, or reports why it can't."""
+"""A calibration finds the mapping from image to table, or reports why it can't."""
 
 from math import hypot
 
@@ -50,7 +50,7 @@ def test_a_misplaced_point_shows_in_the_error() -> None:
     ],
     ids=["three points", "one line", "one point", "three on a line"],
 )
-def test_points_that_fix_no_plane_are_refused(
+def test_points_that_determine_no_mapping_are_refused(
     pairs: list[tuple[tuple[float, float], tuple[float, float]]],
 ) -> None:
     with pytest.raises(CalibrationError, match="expected"):
@@ -71,7 +71,7 @@ def test_a_point_beyond_the_horizon_has_no_place_on_the_table() -> None:
     st.floats(-0.0004, 0.0004),
     st.floats(-0.0004, 0.0004),
 )
-def test_any_view_of_the_table_is_found_again_from_its_corners(
+def test_any_view_of_the_table_is_recovered_from_its_corners(
     a: float, d: float, b: float, c: float, g: float, h: float
 ) -> None:
     assume(abs(a * d - b * c) > 0.1)

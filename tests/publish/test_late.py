@@ -69,7 +69,7 @@ def lodged() -> Throw:
     return throw
 
 
-def test_the_statement_is_sent_once_all_is_on_the_disk_and_the_dice_moved_after_that() -> None:
+def test_the_statement_is_sent_once_all_rows_are_on_disk_and_the_dice_have_moved_since() -> None:
     throw = lodged()
     heard_us = throw.clock.now
     throw.add_confirmation()
@@ -106,7 +106,7 @@ def test_a_queue_that_lags_does_not_backdate_a_row() -> None:
     assert throw.words == []
 
 
-def test_one_confirmation_or_rows_never_handed_over_are_not_enough() -> None:
+def test_a_single_confirmation_is_not_enough() -> None:
     throw = lodged()
     throw.desk.add_confirmation("b1", throw.row())
     throw.on_the_disk()
@@ -114,7 +114,7 @@ def test_one_confirmation_or_rows_never_handed_over_are_not_enough() -> None:
     assert throw.turns(throw.clock.now + 500_000, "b1") == []
 
 
-def test_an_id_is_lodged_once_in_a_throw_so_its_contents_are_those_confirmed() -> None:
+def test_an_id_is_lodged_only_once_per_throw_so_its_contents_are_those_confirmed() -> None:
     throw = lodged()
     assert not throw.lodges()
     assert throw.lodges("b2")

@@ -96,7 +96,7 @@ def test_one_short_spin_is_too_little() -> None:
     rng = Random(4)
     hand = croupier_at(rng, EUROPEAN, 0.0)
     readings = [reading for _, reading in hand.sensed("spin", hand.spin(5.0))[0]]
-    with pytest.raises(UnfitError, match=r"found \d+ usable passes of beam \d, expected at least 12"):
+    with pytest.raises(UnfitError, match=r"found \d+ usable passes at beam \d, expected at least 12"):
         calibrate_wheel(readings, EUROPEAN)
 
 

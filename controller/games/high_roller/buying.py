@@ -136,7 +136,10 @@ def _sold(state: HighRollerState, name: str, count: int, rules: HighRollerRules)
         raise InputRefused("over_limit", message)
     if state.sold + count > rules.decks * CARDS_PER_DECK:
         left = rules.decks * CARDS_PER_DECK - state.sold
-        raise InputRefused("sold_out", f"cards left in all decks: {left} (!H-8); enter fewer")
+        raise InputRefused(
+            "sold_out",
+            f"found {count} cards, expected at most the {left} left in all decks (!H-8); enter fewer",
+        )
     if not count:
         return state
     final = state.final if state.sold else state.closing
@@ -220,7 +223,8 @@ def replace_card(
     if seat is None or replaced not in held or state.stage not in BUYING:
         raise InputRefused(
             "bad_argument",
-            "set_card replaces a card only during buying, and only one of that seat; check card and seat",
+            "set_card replaces only a card of the given seat, and only during buying;"
+            " check the card and the seat",
         )
     if rank != replaced:
         _require_left_in_decks(state, rank, rules)

@@ -35,7 +35,7 @@ def judge_release(scene: Scene, rules: ThrowRules, found: Findings, *, over: boo
 def _judge_single(scene: Scene, rules: ThrowRules, found: Findings, *, over: bool) -> None:
     """Judge a throw in which at most one die was seen (CV1-INV-2).
 
-    A No Roll for a single die requires working cameras that saw the die from the hand to its rest and never
+    The throw is a No Roll only if the cameras were working, saw one die from the hand to its rest, and never
     saw the other die. The visible die must also have made every impact.
     """
     faulty = sorted(dev for dev in scene.cameras() if scene.was_faulty(dev))
@@ -96,7 +96,9 @@ def _judge_spread(scene: Scene, rules: ThrowRules, found: Findings) -> None:
         if doubt is not None:
             found.add_review("missing_reading", f"{seen}, but {doubt}", die=late)
             return
-        found.no_roll("not_simultaneous", f"{seen}, more than {rules.simultaneous_ms:.0f} ms", die=late)
+        found.no_roll(
+            "not_simultaneous", f"{seen}, expected at most {rules.simultaneous_ms:.0f} ms", die=late
+        )
     elif delay_ms >= rules.stagger_notice_ms:
         found.note("staggered_release", seen, die=late, rule=found.causes.get("not_simultaneous"))
 
@@ -126,7 +128,7 @@ def _flew_before(scene: Scene, die: DieSeen) -> str | None:
     ahead = scene.ms(die.releases[0].t) - scene.ms(die.track[0].t) if die.track else 0.0
     if ahead <= SAME_RELEASE_MS or not die.came_in_flight:
         return None
-    return f"it was seen in flight {ahead:.0f} ms before that"
+    return f"it was seen in flight {ahead:.0f} ms before it left the hand"
 
 
 def _flew_unseen(scene: Scene, rules: ThrowRules) -> str | None:
@@ -134,7 +136,7 @@ def _flew_unseen(scene: Scene, rules: ThrowRules) -> str | None:
     unexplained = _unexplained_impacts(scene, scene.dice, WALLS[rules.wall])
     if not unexplained:
         return None
-    return f"the track of neither die accounts for an impact on the {unexplained[0].wall} wall"
+    return f"neither die's track accounts for an impact on the {unexplained[0].wall} wall"
 
 
 def _unexplained_impacts(scene: Scene, dice: Iterable[DieSeen], walls: Iterable[str]) -> list[WallImpact]:

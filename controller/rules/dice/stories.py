@@ -20,16 +20,15 @@ from controller.rules.dice.pushes import Pair, last_seen_before, overlap, push_c
 from controller.rules.dice.scene import Scene
 
 CERTAIN_MARGIN = 2.0 * bands.MARGIN
-"""Margin by which a die's hit on an end wall is so certain that the side rails need no check."""
+"""Margin above which a die's hit on an end wall is so certain that the side rails need no check."""
 
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """All possible courses of events at the walls.
+    """The contacts at the walls, and the cheapest story of each possible outcome.
 
-    `contacts` are each die's contacts. `own_stories` are the cheapest stories of each outcome with the names
-    that the camera reported. `stories` are the cheapest stories if names may also have been swapped at
-    meetings.
+    `own_stories` holds the cheapest stories with the names that the camera reported. `stories` holds the
+    cheapest stories if names may also have been swapped at meetings.
     """
 
     contacts: Contacts
@@ -38,7 +37,7 @@ class Account:
     own_knocked_back: Mapping[Touched, float] = field(default_factory=dict)
     knocked_back: Mapping[Touched, float] = field(default_factory=dict)
     """Costs of outcomes in which one die knocked the other back into a wall, although both dice struck that
-    wall in the best story. `KNOCKED_BACK_MARGIN` is added to the margin by which they are ruled out."""
+    wall in the best story. These outcomes are ruled out only above `MARGIN` + `KNOCKED_BACK_MARGIN`."""
 
     @property
     def possible(self) -> frozenset[Touched]:
@@ -51,7 +50,7 @@ class Account:
         return self._not_ruled_out(self.own_stories, self.own_knocked_back)
 
     def certainly_hit(self, label: int) -> bool:
-        """Return whether every story of this die's miss costs over `CERTAIN_MARGIN` more than the best
+        """Return whether every story in which this die missed costs over `CERTAIN_MARGIN` more than the best
         story."""
         costs = [
             (touched, story.cost)
@@ -74,13 +73,13 @@ class Account:
 
 
 def _margin(touched: Touched, story: Story) -> float:
-    """Return the maximum cost, above the best story, of a story that is not ruled out."""
+    """Return the maximum excess over the best story's cost at which this story is not ruled out."""
     one, two = story.made
     return bands.SEPARATE_IMPACTS_MARGIN if all(touched) and one and two and not one & two else bands.MARGIN
 
 
 def build_account(scene: Scene, paths: tuple[Path, Path], walls: Sequence[str]) -> Account:
-    """Return the cheapest stories of a throw at these walls."""
+    """Find the contacts and the cheapest stories of a throw at these walls."""
     contacts = _contacts(scene, paths, walls)
     own_stories, own_knocked_back = find_stories(scene, paths, contacts, walls)
     best_stories, knocked_back = dict(own_stories), list(own_knocked_back)
@@ -157,7 +156,7 @@ def _weigh_causes(scene: Scene, pair: Pair, contact: Contact) -> None:
     contact.miss, contact.landed = contact.miss - reduction, contact.landed - reduction
     contact.cause -= reduction
     if reduction or (contact.cause_certainty < 1.0 and not contact.heard):
-        # Chips need no consideration if felt alone may have caused a turn without an impact.
+        # Chips are not considered if a push or the felt alone may have caused the turn.
         return
     max_gap_mm = bands.max_contact_mm(scene.table) - bands.MIN_CONTACT_EDGES * scene.table.die_mm
     chips_cost = bands.LONE_DIE
@@ -181,7 +180,7 @@ def _struck_twice(
 
     The die came back from the wall, met the other die and was knocked into the wall again. Dice of equal mass
     then exchange their speeds, so the tracks show two dice that passed through each other. Each touch matches
-    as well as with the camera's names, and only the meeting distinguishes the stories.
+    the tracks as well as it does with the camera's names. Only the meeting distinguishes the stories.
     """
     own = own_stories[True, True]
     struck = [[scene.ms(scene.impacts[i].t) for i in made] for made in own.made]

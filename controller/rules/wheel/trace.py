@@ -48,16 +48,16 @@ _REPEATED_DROP_PASSES = 1
 """Minimum number of passes between two sensed drops for the later drop to count."""
 _RELAUNCH_SPEED_RATIO = 1.1
 """Ratio of a ball's speed to its earlier speed above which the ball is treated as launched again. A tilted
-bowl makes a ball only a twentieth faster, and a ball that is knocked back up after its drop is slower than
-before the drop."""
+bowl speeds a ball up by only a twentieth. A ball that is knocked back up after its drop is slower than before
+the drop."""
 _LAP_DISTANCE_TURNS = 1.0
 """Turns between the two laps that show a ball's loss of speed, enough for jitter not to matter."""
 _MIN_RELATIVE_LOSS, _MAX_RELATIVE_LOSS = 0.5, 1.6
-"""Range of a ball's loss of speed relative to that of other balls in its wheel. Values outside this range are
-errors of measurement."""
+"""Range of a ball's loss of speed relative to that of other balls on the same wheel. Values outside this
+range are measurement errors."""
 _LOSS_PERSISTENCE, _PERSISTENCE_REV_PER_S = 1.0, 0.6
-"""Fraction of a ball's deviation from the typical loss of speed that lasts until the drop, if it is measured
-near the drop speed, and the excess over the drop speed (rev/s) at which the fraction reaches 0."""
+"""Fraction of a ball's deviation from the typical loss of speed that remains until the drop if it was
+measured near the drop speed, and the excess over the drop speed (rev/s) at which this fraction reaches 0."""
 _LAP_TURNS = 0.99
 """One lap, less the possible error in the beams' angles."""
 _MAX_LAP_TURNS = 2.0
@@ -103,13 +103,13 @@ class SpinTrace:
         self.marks = 0
         """Number of index passes of the rotor's current run within the spin."""
         self.contrary_mark: RotorIndex | None = None
-        """The last index pass, if its direction differs from that of the passes before."""
+        """The last index pass, if its direction differs from that of the preceding passes."""
         self.reversals: list[Reversal] = []
         self.handled_by: RotorIndex | None = None
         """Index pass that showed that a person had turned the rotor with the ball at rest."""
         self._beams = len(wheel.beams_deg)
         self._reads_wait = False
-        """Whether a pocket reading might be waiting for the index pass that places it."""
+        """Whether the location of a pocket reading might depend on the next index pass."""
         self._followed: tuple[tuple[int, int | None], BallRun | None] | None = None
         self._predicted: tuple[Pass, int] | None = None
         """The last pass in the prediction of the drop, and the predicted time."""
@@ -123,7 +123,7 @@ class SpinTrace:
     def is_spin(self) -> bool:
         """Whether a ball, and not a hand, interrupted the beams.
 
-        A ball makes a run or many pulses, drops, or is detected in a pocket.
+        The evidence of a ball is a run, a drop, a pocket reading, or at least `_MIN_BALL_PULSES` pulses.
         """
         return bool(self.chain.run or self.drop or self.pockets.seen) or len(self.pulses) >= _MIN_BALL_PULSES
 
@@ -140,8 +140,8 @@ class SpinTrace:
 
     @property
     def rotor_direction(self) -> Turning | None:
-        """Direction of the rotor in this spin; None until a pass within the spin agrees with the pass
-        before."""
+        """Direction of the rotor in this spin; None until an index pass within the spin confirms the
+        direction."""
         return self.rotor.direction if self.marks and len(self.rotor.times_us) > 1 else None
 
     def ball(self) -> BallRun | None:
@@ -187,8 +187,8 @@ class SpinTrace:
         )
 
     def _choose_slowing(self, last: Pass) -> Slowing:
-        """Return the loss of speed of earlier balls, or a loss with a knee if no ball was timed and this
-        ball's laps show a knee."""
+        """Return the loss of speed learned from earlier balls, or a loss with a knee if no earlier ball was
+        timed and this ball's laps show a knee."""
         if self.learned.left_s:
             return self.slowing
         slowest, fastest = KNEE_SPEEDS
@@ -205,9 +205,9 @@ class SpinTrace:
         return self.slowing
 
     def _relative_loss(self, slowing: Slowing, last: Pass, lap: tuple[float, float]) -> float:
-        """Return this ball's expected loss of speed until its drop, relative to other balls of the wheel.
+        """Return this ball's expected loss of speed until its drop, relative to others on the same wheel.
 
-        The ball's last laps show the loss.
+        The estimate is based on the ball's last laps.
         """
         middle_us, speed = lap
         at, since = last, last.turns - _LAP_DISTANCE_TURNS
@@ -260,8 +260,8 @@ class SpinTrace:
         return max(last, predicted) + _DROP_OVERDUE_US
 
     def in_play(self, at_us: int) -> bool:
-        """Return whether the ball was in play at this time: running, or not long enough in the rotor to be at
-        rest.
+        """Return whether the ball was in play at this time: running, or in the rotor for too short a time to
+        have come to rest.
 
         After its last pass, a ball without a sensed drop is not treated as in play if a device of the wheel
         was lost before this time.

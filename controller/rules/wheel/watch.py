@@ -1,7 +1,7 @@
 """A running spin as the table's sensors report it, alone or together with a smart wheel.
 
-The table's beams decide the spin even at a smart wheel, because the wheel cannot prove the revolutions. A
-number that the wheel contradicts or does not report is not called.
+Even at a smart wheel, the table's beams decide the spin, because the wheel cannot prove the number of
+revolutions. A number that the wheel contradicts or does not report is not called.
 """
 
 from collections.abc import Collection, Sequence
@@ -36,12 +36,12 @@ _EXTRA_TURNS = 4
 _MIN_DIRECTION_MARKS = 2
 """Minimum number of index passes in one run that show the rotor's direction; a single pass might be stray."""
 _MIN_DIRECTION_TURNS = 2.0
-"""Turns of the ball from which a No Spin can report a direction. By then the silent beams are known."""
+"""Minimum number of ball turns for a No Spin to report a direction. By then the silent beams are known."""
 _DETECTED_AGAIN_TURNS = 1.2
-"""Turns within which a running ball would have passed each beam."""
+"""Number of turns within which a running ball passes every beam."""
 _MAX_TURN_GROWTH = 1.3
-"""Assumed ratio of each further turn to the turn before, while neither a drop nor a pocket reading has been
-reported."""
+"""Assumed ratio of the duration of a further rotor turn to the last measured turn, while neither a drop nor a
+pocket reading has been reported."""
 _MIN_PULSES = 3
 """Minimum number of pulses for a prediction of the drop; two show one speed, but no loss of speed."""
 _MAX_FIRST_LAP_US = 2_500_000
@@ -217,9 +217,10 @@ class SpinWatch:
     def no_more_bets_at_us(self) -> int | None:
         """Return the time of No More Bets (R-SPIN-3): the rule set's lead before the predicted drop.
 
-        A time in the past means that No More Bets is due immediately. If the pulses do not make a lap within
-        2.5 s, the ball is slow or poorly detected, and No More Bets is due then. The result is None while
-        there are fewer than three pulses, which might come from a hand, and after the drop.
+        If the time is in the past, No More Bets is due immediately. If the pulses do not complete a lap
+        within 2.5 s, the ball is slow or poorly detected, and No More Bets is due at the end of the 2.5 s.
+        The result is None after the drop, and while there are fewer than three pulses, which a hand might
+        have caused.
         """
         trace = self._trace
         if len(trace.pulses) < _MIN_PULSES or trace.drop is not None:
@@ -238,11 +239,11 @@ class SpinWatch:
         pulse.
 
         The limit is `turns_without_read` rotor turns after the drop, or `pocket_reads` turns after the last
-        pocket reading, because a ball that is not read for so long has been removed. The limit is never later
-        than the time by which a ball that hopped at first would have been read often enough. Without a sensed
-        drop, the turns count from the time at which the drop was overdue, and the rotor is assumed to slow
-        down. While a device of the wheel is down, no number can be confirmed automatically, so the limit is
-        `pocket_reads` turns.
+        pocket reading, because a ball that goes unread for that long has been removed. The limit is never
+        later than the time by which a ball that hopped at first would have been read often enough. Without a
+        sensed drop, the turns count from the time at which the drop was overdue, and the rotor is assumed to
+        slow down. While a device of the wheel is down, no number can be confirmed automatically, so the limit
+        is `pocket_reads` turns.
         """
         trace = self._trace
         if not trace.begun:
@@ -321,7 +322,7 @@ class CheckedWatch(SpinWatch):
 
     @property
     def decided_by(self) -> Reading | None:
-        """The reading that decided the spin, after the wheel's game is decided too."""
+        """The reading that decided the spin; None while the smart wheel's game is undecided."""
         by, game = super().decided_by, self.wheel_game
         if game is None or self.no_spin_by is not None:
             return by

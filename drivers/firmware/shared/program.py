@@ -4,8 +4,8 @@ from drivers.firmware.shared.node import NO_SESSION, Node, to_hex
 
 VERSION = "1.0"
 SILENT_US = 3000000
-"""Time without a sentence after which the table is treated as disconnected and the outputs are put into a
-safe state: about three intervals between the table's clock queries (984 ms each).
+"""Time without a sentence after which the board treats the table as disconnected and puts its outputs into a
+safe state. It is about three intervals between the table's clock queries (984 ms each).
 """
 FIRST_PINGS = 8
 """Number of clock queries after which the table accepts readings and the states of switches are sent."""
@@ -36,7 +36,7 @@ class Board:
         return []
 
     def poll(self, now_us: int) -> list[tuple[str, list[tuple[str, str]], int]]:
-        """Return the readings since the last call: kind, fields, and clock in microseconds."""
+        """Return the readings since the last call, each as kind, fields, and clock in microseconds."""
         return []
 
     def command(self, verb: str, fields: dict[str, str], now_us: int) -> tuple[bool, str]:

@@ -1,4 +1,4 @@
-"""GPIO chips of gpio-sim, which the kernel and all programs treat as real."""
+"""Simulated GPIO chips from gpio-sim, which the kernel and all programs treat as real chips."""
 
 import os
 import threading
@@ -65,8 +65,8 @@ class Chip:
     def hold(self, line: int, high: bool) -> None:
         """Pull an input line high or low, and hold it.
 
-        gpio-sim treats the bias of a request like an external level, so a request changes a line that was
-        pulled only once. Without the hold, a door would open whenever the controller requests its lines.
+        gpio-sim treats the bias of a request as an external level, so a request overrides an earlier pull.
+        Without the hold, a door would appear to open whenever the controller requested its lines.
         """
         if not self._held:
             threading.Thread(target=self._keep_held, daemon=True).start()

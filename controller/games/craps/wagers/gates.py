@@ -282,7 +282,8 @@ class Gates:
                 )
             if self._settings.one_pass_per_roll.value and self._bet_this_roll(request):
                 return Refusal(
-                    _ONE_A_ROLL[wager], f"a player may make only one {wager} per roll; bet on the next roll"
+                    _ONE_A_ROLL[wager],
+                    f"a player may make only one {wager} bet per roll; bet on the next roll",
                 )
         if wager in ("come", "dont_come"):
             if point is None and self._settings.come_needs_point.value:
@@ -291,7 +292,7 @@ class Gates:
                 if self._book.handed_back_this_roll(request.player, wager):
                     reason = f"a {wager} was taken down since the last roll; bet again after the next roll"
                     return Refusal(_ONE_UNTIL_DECIDED, reason)
-                reason = f"a player may make only one {wager} per roll; bet on the next roll"
+                reason = f"a player may make only one {wager} bet per roll; bet on the next roll"
                 return Refusal(self._line[wager].made, reason)
         if wager in _DONT and self._book.has_lowered(request.player, wager):
             stays = self._settings.dont_lowered_stays_low

@@ -30,7 +30,7 @@ class Dice:
     run_out: bool = False
 
     def throw(self, total: int) -> EvaluatedRoll:
-        """Count a roll in the hand and evaluate it for the current point."""
+        """Count a roll in the hand and evaluate it against the current point."""
         thrown = EvaluatedRoll(
             total,
             come_out=self.point is None,
@@ -42,7 +42,7 @@ class Dice:
         return thrown
 
     def move_point(self, thrown: EvaluatedRoll) -> None:
-        """Set or clear the point. A seven-out also ends the hand. A run-out sets no point (!34-16)."""
+        """Set or clear the point. A seven-out also ends the hand. A run-out has no point (!34-16)."""
         if thrown.seven_out:
             self.new_hand(shooter=None)
         if thrown.point_made or thrown.seven_out:
@@ -59,7 +59,7 @@ class Dice:
     def pass_to(self, player: str | None) -> None:
         """Pass the dice to a player, or to a shooter who is not named yet (None). The point remains.
 
-        A shooter who is named only after the first roll, or who is named twice, continues the hand
+        The hand continues if its shooter is named only after the first roll, or is named again
         (CV1-SHARP-2). A new shooter ends a run-out (C34-CONT-4).
         """
         if not self.is_same_shooter(player):
@@ -193,15 +193,15 @@ class Bets:
         del self.bets[bet.id]
 
     def note_handed_back(self, bet: Bet) -> None:
-        """Record that a bet of this kind was handed back since the last roll."""
+        """Record that a bet of this kind has been handed back since the last roll."""
         self._handed_back_this_roll.add((bet.player, bet.wager))
 
     def made_this_roll(self, player: str, wager: str) -> bool:
-        """Return whether a player made a bet of this kind since the last roll."""
+        """Return whether a player has made a bet of this kind since the last roll."""
         return (player, wager) in self._made_this_roll
 
     def handed_back_this_roll(self, player: str, wager: str) -> bool:
-        """Return whether a player had a bet of this kind handed back since the last roll."""
+        """Return whether a player has had a bet of this kind handed back since the last roll."""
         return (player, wager) in self._handed_back_this_roll
 
     def lower(self, bet: Bet) -> None:

@@ -291,7 +291,9 @@ class HighRollerBook(Book):
             return Refusal("H-BTN-1", f"found seats {', '.join(seats)}, expected each seat once, clockwise")
         if str(request.button) not in seats:
             return Refusal(
-                "H-BTN-1", f"found the button at {request.button}, expected one of seats {', '.join(seats)}"
+                "H-BTN-1",
+                f"found the button at seat {request.button}, expected it at one of these seats:"
+                f" {', '.join(seats)}",
             )
         if (request.bonus_take or 0) > maximum.value:
             return Refusal(

@@ -1,7 +1,7 @@
 """A Three Card Poker pay table, and the decisions on each position's wagers.
 
-The best five of the player's and dealer's six cards decide the side bet. Six suited cards from ace down to
-nine are a row above all five-card hands (T-SIDE-1, !T-17).
+The best five of the player's and the dealer's six cards decide the side bet. Six suited cards from ace down
+to nine form a row above all five-card hands (T-SIDE-1, !T-17).
 """
 
 from collections import Counter
@@ -155,7 +155,7 @@ class ThreeCardSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ThreeCardPayTable:
-    """The payout of each row of hands on each wager, and the policies that the document leaves open.
+    """The payouts of each wager by row of hands, and the policies that the document leaves open.
 
     A missing row pays nothing. `flat` is the payout of Ante and Play.
     """
@@ -194,7 +194,7 @@ Position = Mapping[str, Stake]
 
 
 class Showdown:
-    """Decides the wagers on each position by one pay table."""
+    """Decides the wagers on each position according to one pay table."""
 
     def __init__(
         self, table: ThreeCardPayTable, breakage: BreakageLedger, equal: EqualHands = "push"
@@ -218,7 +218,7 @@ class Showdown:
     def reconcile(
         self, position: Position, hand: Sequence[Card], dealer: Sequence[Card]
     ) -> Iterator[Decided]:
-        """Yield the decisions on the other wagers: Play, Ante Bonus, Ante, Pair Plus, side (T-DEAL-7)."""
+        """Yield the decisions on the remaining wagers: Play, Ante Bonus, Ante, Pair Plus, side (T-DEAL-7)."""
         held = strength(hand)
         out = folded(position)
         if "play" in position and "ante" in position:
@@ -237,7 +237,7 @@ class Showdown:
         bonus = list(self._ante_bonus(ante, held))
         match compare(held, dealer, self._equal):
             case "dealer_does_not_play":
-                why = f"T-RES-2: dealer doesn't play, {dealer}"
+                why = f"T-RES-2: the dealer does not play with {dealer}"
                 yield play.back("push", why)
                 yield from bonus
                 yield self._win(ante, self._table.flat, why)
@@ -273,7 +273,7 @@ class Showdown:
         earned = side_row((*hand, *dealer))
         pays = self._table.side.get(earned) if earned else None
         named = earned.replace("_", " ") if earned else "less than three of a kind"
-        why = f"T-SIDE-1: the best of the six cards is {named}"
+        why = f"T-SIDE-1: the best five of the six cards: {named}"
         return self._win(stake, pays, why) if pays else stake.lose(why)
 
     def _win(self, stake: Stake, pays: Pays, reason: str) -> Decided:

@@ -179,7 +179,8 @@ def test_odds_that_are_not_true_odds_are_a_warning() -> None:
 def test_chips_that_are_not_paid_exactly_are_a_warning() -> None:
     found = {row.wager: row.text for row in check(CV1).findings if row.code == "uneven_pay"}
     expected = (
-        "7:6 on 100 cents pays 116, and the house keeps 2/3; stakes in steps of 300 cents are paid exactly"
+        "7:6 on 100 cents pays 116 cents, and the house keeps 2/3 cents; "
+        "stakes in multiples of 300 cents are paid exactly"
     )
     assert found["place 6"] == expected
     assert "place 4" not in found

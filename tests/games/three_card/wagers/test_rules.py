@@ -144,7 +144,7 @@ def test_reasons_name_the_hands_the_rule_and_the_pay_table() -> None:
         "T-RES-3: A-T-5 high against K-8-3 high; T-RES-3: three-card-poker-12-014 pays 1:1"
     )
     (push, _) = result_lines("a ante 3 100; p play 3 100; deal 3=AhTd5c dealer=Jc8d3s")
-    assert push["reason"] == "T-RES-2: dealer doesn't play, J-8-3 high"
+    assert push["reason"] == "T-RES-2: the dealer does not play with J-8-3 high"
     assert ante_line["wager"] == "ante"
     (void,) = result_lines("a ante 3 100; deal 3=AhTd dealer=Jc8d3s")
     assert void["reason"] == "T-IRR-1: position 3 has 2 cards, not 3"
