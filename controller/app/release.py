@@ -1,9 +1,9 @@
 """A release's signed list of files: created by the build, verified on the machine where it is installed.
 
-The list (`release.json`) contains the name and SHA-256 of each file of the program, its configuration and its
-units, signed with the manufacturer's release key. The list excludes other projects' packages.
+The list (`release.json`) is signed with the manufacturer's release key. It contains the name and SHA-256 of
+each file of the program, its configuration and its units, but no files of other projects' packages.
 
-The list also excludes compiled copies (`__pycache__`), which each machine's Python creates. Python runs a
+The list excludes compiled copies (`__pycache__`), which each machine's Python creates. Python runs a
 compiled copy without reading the source if the copy's header matches. Therefore the verification compiles
 each source again and compares the result with the copy.
 
@@ -70,7 +70,10 @@ _decode = msgspec.json.Decoder(FileList).decode
 
 @dataclass(frozen=True, slots=True)
 class ProgramPlace:
-    """A program's folders: `packages` for the packages, `home` for other files; the same in a checkout."""
+    """A program's folders: `packages` for the packages, and `home` for other files.
+
+    In a checkout both are the same folder.
+    """
 
     packages: Path
     home: Path
@@ -169,12 +172,13 @@ def verify(place: ProgramPlace, trusted: Collection[str], *, compiled: bool = Tr
 
 def trusted_keys(file: Path) -> frozenset[str]:
     """Return the release keys in a file; raises OSError, or ReleaseFault if a line is not a key."""
-    lines = file.read_text(encoding="utf-8", errors="replace").split()
-    wrong = next((number for number, line in enumerate(lines, 1) if not _is_key(line)), 0)
-    if wrong or not lines:
+    lines = file.read_text(encoding="utf-8", errors="replace").splitlines()
+    keys = [(number, key) for number, line in enumerate(lines, 1) for key in line.split()]
+    wrong = next((number for number, key in keys if not _is_key(key)), 0)
+    if wrong or not keys:
         at = f", line {wrong}" if wrong else ""
         raise ReleaseFault(f"{file}{at}: found no public key, expected {_KEY_DIGITS} hexadecimal digits")
-    return frozenset(line.lower() for line in lines)
+    return frozenset(key.lower() for _, key in keys)
 
 
 def _is_key(text: str) -> bool:
@@ -226,7 +230,7 @@ NOWHERE = "/proc/none"
 
 
 class Difference(msgspec.Struct, frozen=True):
-    """The background process's result: a description of the differences, or an empty text."""
+    """The background process's result: a description of the differences, empty if there are none."""
 
     differs: str
 
@@ -303,7 +307,7 @@ _FILE_NAME = "co_filename"
 
 
 def planted_copies(source: Path) -> Iterator[Path]:
-    """Yield each compiled copy that differs from the module's source, but that this Python would run.
+    """Yield each compiled copy that this Python would run although it differs from the module's source.
 
     Raises OSError if a file can't be read.
     """
@@ -344,7 +348,7 @@ def _would_run(copy: bytes, source: Path, text: bytes) -> bool:
 
 
 def _comparable(part: object) -> object:
-    """Return a value for comparison that includes every attribute and distinguishes 1, 1.0 and True."""
+    """Return a value that compares code by every attribute, and distinguishes 1, 1.0 and True."""
     match part:
         case CodeType():
             return (*(getattr(part, name) for name in _PARTS), tuple(map(_comparable, part.co_consts)))

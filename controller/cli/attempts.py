@@ -42,7 +42,7 @@ class AttemptRef(NamedTuple):
 
 
 def add_attempt(parser: argparse.ArgumentParser) -> None:
-    """Declare the attempt's name and its options."""
+    """Add the argument that names an attempt, and its options."""
     parser.add_argument("which", nargs="?", metavar="ID|LOG[#n]", help=ATTEMPT_HELP)
     add_attempt_options(parser)
 
@@ -50,7 +50,7 @@ def add_attempt(parser: argparse.ArgumentParser) -> None:
 def add_attempt_options(parser: argparse.ArgumentParser) -> None:
     """Declare `--journal`, `--socket` and `--rules`."""
     add_journal_options(parser)
-    parser.add_argument("--rules", metavar="NAME", help="a rule set to judge a log by, instead of the log's")
+    parser.add_argument("--rules", metavar="NAME", help="judge a log by this rule set instead of its own")
 
 
 def parse_attempt(text: str | None) -> AttemptRef:
@@ -105,7 +105,7 @@ def find_exhibit(effects: Iterable[Effect], setup: Setup, which: AttemptRef) -> 
         kinds = "throws, spins or deals"
         present = f"{kinds} with numbers {min(numbers)} to {max(numbers)}" if numbers else f"no {kinds}"
         wanted = "one that was called or voided" if which.number is None else f"number {which.number}"
-        raise LogError(str(which), present, wanted, "name one of the log's attempts with #n")
+        raise LogError(str(which), present, wanted, "append #n to the log's name to select an attempt")
     return found
 
 
@@ -158,7 +158,7 @@ def pictures_line(one: DiePictures, folder: Folder) -> str:
     what = "came to rest" if isinstance(one.reading, DieRest) else "was lost"
     head = f"die {one.reading.die} {what} at {one.reading.t / 1e6:.3f} s: "
     if one.pictures is None:
-        return f"{head}no pictures {one.sha256[:12]}: {one.why}"
+        return f"{head}pictures {one.sha256[:12]} can't be shown: {one.why}"
     clip = [taken_us(name) for name in one.pictures.of("clip")]
     lasts = f" over {(clip[-1] - clip[0]) / 1e6:.1f} s" if len(clip) > 1 else ""
     cut = ", cut off at its maximum size" if one.pictures.about.clip_cut else ""

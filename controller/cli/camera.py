@@ -32,6 +32,7 @@ from controller.cli.shell import (
     say,
     whole_number,
 )
+from controller.cli.words import counted
 from controller.model.printable import printable
 from controller.model.readings import DeviceDown, DeviceUp, DieLost, DieRest, Reading
 from controller.replay.log import Header, LogWriter
@@ -272,8 +273,8 @@ def _track(arguments: argparse.Namespace) -> int:
     rigs = [load_rig(path) for path in paths]
     if len(arguments.video) != len(rigs):
         raise CameraInputError(
-            f"found {len(arguments.video)} videos and {len(rigs)} rig files, expected one video per camera;"
-            " `--beside` names the second camera's rig file"
+            f"found {counted(len(arguments.video), 'video')} and {counted(len(rigs), 'rig file')}, expected"
+            " one video per camera; `--beside` names the second camera's rig file"
         )
     videos = [Video(path) for path in arguments.video]
     for video, rig in zip(videos, rigs, strict=True):

@@ -178,7 +178,9 @@ def _delete(arguments: argparse.Namespace) -> int:
             folder.delete(one.sha256, time.time(), by=caller(), why=arguments.reason)
         except HeldError as held:
             say(
-                printable(f"{one.sha256[:SHOWN_DIGITS]}: {held}; first run: tablectl camera evidence release")
+                printable(
+                    f"{one.sha256[:SHOWN_DIGITS]}: {held}; run `tablectl camera evidence release` first"
+                )
             )
             return FAILED
         except OSError as error:

@@ -32,7 +32,7 @@ class Awaited(msgspec.Struct, frozen=True, kw_only=True):
     lacks: tuple[str, ...] = ()
     """The positions of a deal that lack a card."""
     entered: tuple[tuple[str, str], ...] = ()
-    """The cards of a deal entered by a person, each with its position."""
+    """The cards of a deal that a person entered, each with its position."""
 
 
 class Attempt(msgspec.Struct, frozen=True, kw_only=True):
@@ -117,7 +117,7 @@ class Pot(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Data(msgspec.Struct, frozen=True, kw_only=True):
-    """The data of an attempt's outcome of any type."""
+    """The data of an outcome of an attempt, with the fields of all types of outcome."""
 
     dice: tuple[int, int] | None = None
     total: int | None = None
@@ -171,7 +171,7 @@ class Floor(msgspec.Struct, frozen=True, kw_only=True):
     ruleset: str
     title: str
     game: str
-    """The game's name. Screens show an unknown game without game-specific keys and facts."""
+    """The game's name. If a screen does not know the game, it omits keys and facts specific to games."""
     calls: str = "automatic"
     hold_ms: float = 0.0
     hold_left_ms: float | None = None

@@ -200,9 +200,9 @@ def _ruling_keys(attempt: str, number: int, kind: str, may: frozenset[str], floo
 def _ruling_forms(attempt: str, number: int, kind: str, may: frozenset[str], floor: Floor) -> Iterator[Form]:
     named = f"{attempt} {number}"
     if "set_dice" in may:
-        yield Form("set_dice", "The dice show", ("dice",), f"Rule {{}} for {named}", str(number))
+        yield Form("set_dice", "The dice show", ("dice",), f"Rule {named} as {{}}", str(number))
     if "set_number" in may:
-        yield Form("set_number", "The ball lies in", ("number",), f"Rule {{}} for {named}", str(number))
+        yield Form("set_number", "The ball is in", ("number",), f"Rule {named} as {{}}", str(number))
     if attempt == "deal" and "set_card" in may:
         yield from _card_forms(floor, number, kind)
     if attempt == "deal" and kind != "proposed":

@@ -169,7 +169,7 @@ def check_journal_exists(place: JournalLocation, head: Head | None) -> None:
     """
     if head is None or not head.n:
         return
-    expected = f"the journal of {head.table} up to row {head.n}, as {place.head} records"
+    expected = f"the journal of {head.table} up to row {head.n}, as recorded in {place.head}"
     if not place.journal.exists():
         raise JournalFault("journal_absent", place.journal, "no file", expected)
     if not last_row_number(place.journal):
@@ -204,7 +204,7 @@ def check_head(
         raise JournalFault("journal_head_forged", place.head, found, "a record signed with the table's key")
     if head.n > last_n:
         code = "journal_restored" if _was_closed(connection, last_n, place) else "journal_cut_short"
-        expected = f"row {head.n} or later, as {place.head} records"
+        expected = f"row {head.n} or later, as recorded in {place.head}"
         raise JournalFault(code, place.journal, _missing(connection, last_n, place, head), expected)
     row = next(rows_where(connection, place.journal, "WHERE n = ?", (head.n,)), None)
     if head.n and (row is None or row.link.hex() != head.link):

@@ -64,7 +64,9 @@ def _all_signed(_connection: apsw.Connection) -> None:
 MIGRATIONS: tuple[Migration, ...] = (_first_layout, _all_signed)
 """The migrations from each version to the next. Version 0 is an empty file."""
 ALL_SIGNED = 2
-"""The first version in which signatures cover all rows and head records. A person must accept older journals.
+"""The first version whose signatures cover all rows and head records.
+
+A person must accept an older journal.
 """
 
 
@@ -114,7 +116,7 @@ class _Part(NamedTuple):
 def check_schema(connection: apsw.Connection, where: str) -> None:
     """Check that a journal has exactly the tables, indexes and triggers of its version.
 
-    An additional trigger could change the data of a commit. An additional index or view could change the
+    An extra trigger could change the data that a commit writes. An extra index or view could change the
     result of a query.
 
     Raises JournalFault if a part is missing, different or additional.

@@ -85,6 +85,7 @@ def life_cycle(terms: AttemptTerms) -> MachineTable:
     """Return the life cycle's table for these terms."""
     in_progress, no_result = terms.in_progress, terms.void
     open_states = (in_progress, "held", "proposed", "review")
+    void_name = (terms.void_input or terms.void).replace("_", " ").title()
     return MachineTable(
         name=terms.attempt,
         initial="waiting",
@@ -112,9 +113,9 @@ def life_cycle(terms: AttemptTerms) -> MachineTable:
             no_result: "a person declares that it does not count",
             terms.set_result: "a person enters the result",
             "accept": "a person accepts the proposed result",
-            f"accept_{no_result}": f"a person accepts the proposed {no_result}",
-            terms.settle: f"all wagers that the {terms.attempt} decided are paid",
-            "power_lost": f"the recording ends during the {terms.attempt}",
+            f"accept_{no_result}": f"a person accepts the proposed {void_name}",
+            terms.settle: f"all wagers that the {terms.attempt} decided are paid or collected",
+            "power_lost": f"the recording ends during the {terms.attempt}, as after a power cut",
             **_if_cleared(terms, {terms.clear or "": "the dice are collected"}),
         },
         arrows=(

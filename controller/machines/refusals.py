@@ -38,7 +38,7 @@ REFUSALS: dict[str, str] = {
     "impossible_call": "this call is not possible in this phase of the game",
     "input_late": "the input arrived too late and changed nothing; enter it again if it still applies",
     "must_roll": "this roll can't be skipped; every player must roll at least once, and again after a tie",
-    "no_attempt": "no attempt is open to a ruling; an attempt that a power cut interrupted can only be void",
+    "no_attempt": "no attempt is open to a ruling; an attempt interrupted by a power cut can only be voided",
     "no_button": "nobody has the button; first draw one card for each player to decide who gets it",
     "no_change": "nothing would change; the input repeats what already applies",
     "no_deal": "no cards are out; play, fold and set_card are for a deal in progress",
@@ -117,5 +117,5 @@ def require_role(entered: Input, rules: RuleSet) -> None:
         )
     faces_by = "dealer" if rules.throw is None else rules.throw.faces_by
     if entered.name == "set_dice" and entered.by in _MAY_NOT_SET_FACES[faces_by]:
-        message = f"the {faces_by} decides the faces, not the {entered.by}; have the {faces_by} enter them"
+        message = f"the {faces_by} calls the dice, not the {entered.by}; have the {faces_by} enter the faces"
         raise InputRefused("not_theirs", message)

@@ -69,7 +69,7 @@ class TableMode:
 
     @property
     def why_not_playing(self) -> str | None:
-        """The code of the refusal of new attempts; None if the table is in play."""
+        """The code with which a new attempt is refused; None if the table is in play."""
         if self._opening.state == "closed":
             return "table_closed"
         return "table_locked" if self._lock.state == "locked" else None

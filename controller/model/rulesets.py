@@ -1,8 +1,7 @@
-"""Rule sets: the rule documents as settings of the judges and the game machines.
+"""Rule sets, which express the rule documents as settings of the judges and the game machines.
 
 Rule sets are frozen dataclasses, so the core needs no configuration library. `controller.settings` loads them
-from `config/rulesets/*.yaml`, where a comment at each value states its rule or its reason. The defaults are
-those of the contract.
+from `config/rulesets/*.yaml`, where the comment beside each value states the rule or the reason.
 """
 
 from collections.abc import Mapping
@@ -157,12 +156,12 @@ class CrapsRules:
     passes_dice_on: Literal["seven_out", "any_loser"] = "seven_out"
     """The rolls after which the shooter must pass the dice (!34-15)."""
     run_out: bool = True
-    """Whether a previous shooter may throw without a line bet to decide Come bets (C34-CONT-2b)."""
+    """Whether a previous shooter without a line bet may throw to decide Come bets (C34-CONT-2b)."""
     line_bet: Literal["notice", "refuse"] = "notice"
     """The result of a come-out roll whose shooter is known to have no line bet.
 
-    The roll causes a notice or, with `refuse` and if it would count, goes to review. Only a person can refuse
-    dice that have already been thrown.
+    With `notice`, the outcome contains a notice. With `refuse`, a roll that would count goes to review,
+    because only a person can refuse dice that have already been thrown.
     """
     line_bet_rule: NonEmpty = "C34-DICE-4"
     """The rule that requires the shooter's line bet."""
@@ -185,7 +184,7 @@ class HighRollerRules:
     bonus_take_cents: Cents = 200
     """The amount that a game pays into the Bonus Pot if no other is entered before the roll (!H-6)."""
     rake_above_bonus_cents: Cents | None = None
-    """The minimum difference between the rake and the Bonus Pot's amount; None for no minimum (!H-6)."""
+    """The minimum excess of the rake over a game's Bonus Pot amount; None for no minimum (!H-6)."""
     bonus_share_joins: Literal["before", "after"] = "before"
     """Whether a game's amount is added to the Bonus Pot before or after the pot is paid (!H-12)."""
     wins_for_bonus: Count = 3
@@ -216,7 +215,7 @@ class HighRollerRules:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DealRules:
-    """The rules by which three cards are dealt to each position, and by which the deal counts."""
+    """The rules for dealing three cards to each position and for deciding whether the deal counts."""
 
     order: Literal["rotation", "stacks"] = "rotation"
     """The order of dealing if the shoe reports no positions: one card each in turn, or three at once."""
@@ -225,7 +224,7 @@ class DealRules:
     reconcile_from: Literal["right", "left"] = "right"
     """The side of the dealer from which the hands are reconciled (T-DEAL-7)."""
     equal_hands: Literal["push", "dealer_wins"] = "push"
-    """The result of Ante and Play if the dealer plays and has an equal hand (!T-3)."""
+    """The result of Ante and Play if the dealer plays and the two hands are equal (!T-3)."""
     deal_timeout_s: Positive = 120.0
     """A deal with missing cards is decided this long after its last card."""
     act_timeout_s: Positive = 300.0
@@ -253,7 +252,7 @@ class SpinRules:
     turns_without_read: Count = 5
     """The ball is treated as out after this many rotor turns since the drop without a pocket reading."""
     object_before_launch_s: NotNegative = 1.0
-    """An object detected or entered up to this long before the first beam pulse belongs to the spin."""
+    """The interval before the first beam pulse in which a detected or entered object belongs to the spin."""
     call_hold_ms: NotNegative = 250.0
     """The time for which an automatic call is held."""
     value_chip_colours: tuple[NonEmpty, ...] = ()

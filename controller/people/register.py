@@ -326,7 +326,7 @@ class ScreensFile:
             return {}
         except (OSError, msgspec.MsgspecError) as error:
             self._log(
-                f"{self._file}: found an unreadable file ({error}), expected the known screens;"
+                f"{self._file}: found an unreadable file ({error}), expected a list of known screens;"
                 " every screen is treated as unknown"
             )
             return {}

@@ -38,7 +38,7 @@ class Piece(NamedTuple):
 def cut(log: Log, ruleset: RuleSet, from_us: int, to_us: int) -> Piece:
     """Return the readings that arrived at or after `from_us` and before `to_us`, with the state at `from_us`.
 
-    Raises LogError at a bad line, and UncuttableError if a cut during an attempt changes the outcomes.
+    Raises LogError if a line is invalid, and UncuttableError if a cut during an attempt changes the outcomes.
     """
     setup = build_setup(log.header, ruleset, log.name)
     session = Session(setup)
@@ -53,7 +53,7 @@ def cut(log: Log, ruleset: RuleSet, from_us: int, to_us: int) -> Piece:
         if arrived >= to_us:
             break
         if not readings:
-            # Advance the time to the cut, as at a live table, to fire earlier timers.
+            # Advance the time to the cut, because a live table has fired the timers due before the cut.
             session.advance(from_us)
             header = msgspec.structs.replace(
                 header,
@@ -91,7 +91,7 @@ def _outcomes(effects: Iterable[Effect]) -> list[Outcome]:
 
 @dataclass(slots=True)
 class _ReplayResult:
-    """The outcomes of each attempt in a log, and the arrival of each attempt's first reading in us."""
+    """The outcomes of each attempt in a log, and the arrival time of its first reading in us."""
 
     lateness_us: int
     outcomes: dict[int, list[Outcome]] = field(default_factory=dict)
@@ -171,7 +171,7 @@ def _shortest(path: str, rules: FindRules, replayed: _ReplayResult, wanted: rang
         piece = _piece(path, rules, from_us, to_us)
         if piece is not None and _by_number(piece.outcomes, wanted) == expected:
             return piece
-    found = f"{expected[-1].type} #{wanted[-1]}, which depends on readings before or after it"
+    found = f"{expected[-1].type} #{wanted[-1]}, which depends on readings outside it"
     raise LogError(path, found, "an attempt that depends on no other reading", "use the whole log")
 
 

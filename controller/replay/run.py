@@ -72,7 +72,7 @@ def _check_wheel(wheel: Wheel, ruleset: RuleSet, name: str) -> None:
         *beam_mistakes(wheel.beams_deg, judged=judged),
     ):
         key_path = ".".join(str(part) for part in ("wheel", *key))
-        raise LogError(name, f"{found} as `{key_path}` of the header", expected, "correct the header", line=1)
+        raise LogError(name, f"{found} as `{key_path}` in the header", expected, "correct the header", line=1)
 
 
 def replay(log: Log, setup: Setup, progress: Callable[[int], None] | None = None) -> Iterator[Effect]:

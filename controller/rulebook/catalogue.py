@@ -28,7 +28,7 @@ ID = re.compile(
 
 
 class Rule(NamedTuple):
-    """One rule, or one gap in a document with this product's solution."""
+    """A rule of a document, or a gap in a document with the decision that fills it."""
 
     id: str
     document: str
@@ -133,7 +133,7 @@ C34-PAY-23|112|Craps-Eleven is paid as half a bet on Any Craps and half a bet on
 C34-PAY-24|-|Whirl has no line in the pay table; it is paid as its five parts (!34-6).
 C34-ODDS-1|116|Behind Pass with a point, odds are taken up to the amount of the Pass bet: 2 to 1 on 4 and 10,
   3 to 2 on 5 and 9, even money on 6 and 8.
-C34-ODDS-2|117|Behind Don't Pass with a point, odds are laid that win at most the amount first bet: 1 to 2 on
+C34-ODDS-2|117|Behind Don't Pass with a point, odds are laid to win at most the original bet: 1 to 2 on
   4 and 10, 3 to 4 on the others.
 C34-ODDS-3|118|Behind Come with its point, odds are taken as behind Pass.
 C34-ODDS-4|120|Behind Don't Come with its point, odds are laid as behind Don't Pass.
@@ -267,7 +267,7 @@ CV1-SHARP-1|136|The Sharp Shooter is bet when a new shooter takes the dice.
 CV1-SHARP-2|136|The Sharp Shooter pays by the points made in that shooter's hand, which begins with the first
   roll after a seven-out or after the dice were passed.
 CV1-SHARP-3|141-151|The Sharp Shooter pays 5 for three points up to 300 for ten or more; fewer points lose.
-CV1-TAB-1|173-174|Hard 4 and 10 pay 7 to 1, hard 6 and 8 pay 9 to 1.
+CV1-TAB-1|173-174|A hard 4 or 10 pays 7 to 1, and a hard 6 or 8 pays 9 to 1.
 CV1-TAB-2|175|Big 6 and Big 8 pay even money.
 CV1-TAB-3|156-180|The list of odds and house edges as printed.
 CV1-NOTE-1|182|A remark on a maximum total win, whose amount is left open (!V1-11).
@@ -393,7 +393,7 @@ GAPS = """\
 !34-6|-|Whirl has no line in the pay table; it is paid as its five units.
 !34-7|111|Horn High is paid as its five units, not as four.
 !34-8|82|Buy bets are mentioned but not offered.
-!34-9|78|The casino decides who places chips; this product does not enforce a rule.
+!34-9|78|The casino decides who places chips; this product enforces no rule.
 !34-10|128-139|Invalid, No Roll, void and re-thrown are synonyms: the throw decides nothing, and bets stand.
 !34-11|126, 133|A hit on either end counts, and a hit on the near end causes a notice; a setting requires the
   far end.
@@ -490,7 +490,7 @@ GAPS = """\
 !H-11|58|The Bonus Pot becomes rake only if no final game could be played.
 !H-12|54|A game's share goes into the Bonus Pot before the pot is paid.
 !H-13|-|Typing errors in the document.
-!H-14|23|A person rules on a throw that touches loose chips.
+!H-14|23|A throw that touches loose chips goes to review.
 !H-15|-|A throw with stacked or cocked dice is repeated.
 !H-16|21|A player with the button throws even without cards.
 !H-17|48|A roll may be skipped.

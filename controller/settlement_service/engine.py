@@ -151,7 +151,7 @@ class Engine:
             ).first()
             if known is not None and not anew:
                 raise RequestRefused(
-                    "ENROLLED", f"table {table} is already enrolled; use --anew to pin another key"
+                    "ENROLLED", f"table {table} is already enrolled; to replace its pinned key, use --anew"
                 )
             if anew and (known is None or known.rules != rules):
                 raise RequestRefused("ENROLLED", f"table {table} is not enrolled with rules {rules}")

@@ -182,7 +182,7 @@ class Gate:
             return  # No request is waiting for it. It might be old, or the answer to another engine.
         if not statement_signed_by(payload, key):
             self.forged += 1
-            raise ValueError(f"a statement of table {statement.table} is not signed by the table's key")
+            raise ValueError(f"a statement from table {statement.table} is not signed with the table's key")
         self.accept(statement)
 
     def accept(self, statement: OpenStatement) -> None:

@@ -34,8 +34,8 @@ would not receive the reason if the connection were closed immediately.
 MAX_TOKEN = 200
 """Maximum length of a token in characters; a valid token has 43."""
 MAX_INVALID_TOKENS_PER_S = 20
-"""Maximum number of invalid tokens per second and address. At the limit, further unknown tokens from the
-address are refused without a look-up."""
+"""Maximum number of invalid tokens per second from one address. At the limit, further unknown tokens from
+the address are refused without a look-up."""
 MAX_ADDRESSES = 256
 """Maximum number of addresses counted separately; further addresses share one count."""
 MAX_KNOWN = 1000
@@ -152,7 +152,7 @@ class _HandlerRefusal(_Refused):
 
 
 class _Replay:
-    """Passes the body to the application in one message, and then the client's disconnection."""
+    """Passes the application the body in one message, and afterwards the client's disconnect message."""
 
     def __init__(self, body: bytes, receive: Receive) -> None:
         self._message: Message | None = {"type": "http.request", "body": body, "more_body": False}
@@ -213,7 +213,7 @@ async def _body(scope: Scope, headers: Mapping[bytes, list[bytes]], receive: Rec
 
 
 async def _send_refusal(answer: HttpAnswer, scope: Scope, send: Send, unread: Receive | None) -> None:
-    """Send a refusal and close the connection, after discarding the rest of the body."""
+    """Send a refusal. Discard any unread body, so that the client can read the refusal, and disconnect."""
     headers = [
         (b"content-type", b"application/json"),
         (b"content-length", b"%d" % len(bytes(answer.body))),

@@ -57,7 +57,7 @@ from controller.settlement_service.http_limits import DIGEST, MAX_HEAD, Bounds, 
 
 Key = Annotated[
     Id,
-    Header(alias="Idempotency-Key", description="Unique to a request; repeat a request with the same key."),
+    Header(alias="Idempotency-Key", description="Unique to each request. Repeat a request with its key."),
 ]
 Player = Annotated[Name, Path()]
 Table = Annotated[Name, Path()]
@@ -89,7 +89,7 @@ _UNKNOWN: dict[int, dict[str, object]] = {404: {"model": Refused, "description":
 
 
 class RequestHandler(Protocol):
-    """Answers requests for the engine."""
+    """Passes requests to the engine and returns its answers."""
 
     def ask(self, ask: HttpRequest) -> Awaitable[HttpAnswer]:
         """Return the answer, or a refusal if no answer arrives in time."""
@@ -145,7 +145,7 @@ Engine = Annotated[_Engine, Depends(_Engine)]
 
 @router.get("/health", response_model=Health)
 async def health(engine: Engine) -> Response:
-    """Return whether the engine, its database and its broker respond."""
+    """Report whether the engine, its database and its broker respond."""
     return await engine.ask("health")
 
 
@@ -165,19 +165,19 @@ async def account(engine: Engine, player: Player) -> Response:
 async def results(
     engine: Engine, player: Player, limit: Annotated[int, Query(ge=1, le=500)] = 100
 ) -> Response:
-    """List a player's newest valid results over all tables, the newest first."""
+    """List a player's valid results across all tables, most recently booked first."""
     return await engine.ask("results", player=player, limit=limit)
 
 
 @guarded.post("/players/{player}/deposits", response_model=Granted, responses=_responses(_REFUSES))
 async def deposit(engine: Engine, key: Key, player: Player, amount: Amount) -> Response:
-    """Book a buy-in."""
+    """Record a buy-in."""
     return await engine.ask("deposit", key=key, player=player, cents=amount.cents)
 
 
 @guarded.post("/players/{player}/withdrawals", response_model=Granted, responses=_responses(_REFUSES))
 async def withdraw(engine: Engine, key: Key, player: Player, amount: Amount) -> Response:
-    """Book a cash-out."""
+    """Record a cash-out."""
     return await engine.ask("withdraw", key=key, player=player, cents=amount.cents)
 
 
@@ -238,7 +238,7 @@ async def change(*, engine: Engine, key: Key, table: Table, wager: Wager, wanted
 
 
 MAX_LINES = 20
-"""Maximum number of log lines per minute."""
+"""Maximum number of log lines per minute; further lines are counted but not written."""
 MINUTE_S = 60.0
 MAX_CHARACTERS = 2000
 """Maximum length of a log record in characters, including its traceback."""
@@ -282,7 +282,8 @@ _decode: Callable[[bytes], HttpAnswer] = msgspec.json.Decoder(HttpAnswer).decode
 _ENGINE_GONE = refusal(
     503,
     "ENGINE",
-    "the engine has ended and might have carried out the request; repeat the request with the same key",
+    "the engine stopped before it answered and might have carried out the request;"
+    " repeat the request with the same key",
 )
 
 
@@ -372,7 +373,7 @@ async def serve(listener: socket.socket, channel: socket.socket, certificate: tu
     )
     server = Server(config)
     gc.collect()
-    gc.freeze()  # A full collection over all modules would delay a request by 50 ms.
+    gc.freeze()  # Garbage collection of all modules' objects would delay a request by 50 ms.
     receiving = asyncio.create_task(remote.run(server))
     await server.serve([listener])
     receiving.cancel()

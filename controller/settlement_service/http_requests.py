@@ -85,7 +85,7 @@ class Views:
         return row.player, view
 
     def results(self, player: str, limit: int) -> list[Result]:
-        """Return a player's newest valid results over all tables, the newest first.
+        """Return a player's newest valid results across all tables, most recently booked first.
 
         Movements are numbered in the order of their booking, over all tables. A result without a movement,
         such as a correction that changes nothing, is directly before the next movement at its table.

@@ -149,7 +149,7 @@ def test_a_changed_picture_and_a_deleted_one_are_named_and_the_journal_stays_sou
     options = ["--journal", str(called.journal), "--evidence", str(kept)]
     assert main(["recall", outcome_id, *options]) == 0
     shown = capsys.readouterr().out
-    assert f"no pictures {first[:12]}: {first}.zip was changed after it was written" in shown
+    assert f"pictures {first[:12]} can't be shown: {first}.zip was changed after it was written" in shown
     assert "asked for" in shown
     assert main(["explain", "1", *options, "--json"]) == 0
     printed = json.loads(capsys.readouterr().out)["pictures"]

@@ -58,6 +58,16 @@ def installed(checkout: Path, to: Path) -> Path:
     return to
 
 
+def test_an_invalid_release_key_is_reported_with_its_line(key: Path, tmp_path: Path) -> None:
+    valid = key.with_suffix(".pub").read_text().strip()
+    file = tmp_path / "release.pub"
+    file.write_text(f"{valid} {valid.upper()}\n\n# old key\n")
+    with pytest.raises(ReleaseFault, match=r"release\.pub, line 3: found no public key"):
+        trusted_keys(file)
+    file.write_text(f"{valid}\n\n{valid.upper()}\n")
+    assert trusted_keys(file) == {valid}
+
+
 def test_an_installation_verifies_against_the_list_signed_where_it_was_built(
     checkout: Path, key: Path, tmp_path: Path
 ) -> None:

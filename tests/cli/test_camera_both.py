@@ -115,8 +115,8 @@ def test_anything_but_one_film_per_camera_is_refused(
     assert main(["camera", "track", film, film, "--rig", str(rigs[0])]) == 2
     assert main(["camera", "track", film, "--rig", str(rigs[0]), "--beside", str(rigs[1])]) == 2
     told = capsys.readouterr().err
-    assert "found 2 videos and 1 rig files, expected one video per camera" in told
-    assert "found 1 videos and 2 rig files, expected one video per camera" in told
+    assert "found 2 videos and 1 rig file, expected one video per camera" in told
+    assert "found 1 video and 2 rig files, expected one video per camera" in told
 
 
 def test_a_camera_that_hangs_is_reported_down_by_name_until_its_frames_resume() -> None:

@@ -115,4 +115,4 @@ def test_an_attempt_that_was_cut_off_by_the_power_is_refused(tmp_path: Path, cap
         lines = [msgspec.json.encode(log.header), *map(msgspec.json.encode, list(log)[:300])]
     whole.write_bytes(b"\n".join(lines) + b'\n{"kind":"die')
     assert main(["cut", str(whole), str(tmp_path / "case.jsonl")]) == 2
-    assert "which depends on readings before or after it" in capsys.readouterr().err
+    assert "which depends on readings outside it" in capsys.readouterr().err

@@ -109,7 +109,7 @@ def test_a_journal_that_lost_its_end_is_not_reported_sound(
     code, out, err = verify(capsys, journal)
     assert (code, out) == (1, "")
     assert says in err
-    assert f"as {journal.parent / 'journal.head'} records" in err
+    assert f"as recorded in {journal.parent / 'journal.head'}" in err
 
 
 def test_rows_and_outcomes_that_are_missing_are_counted(

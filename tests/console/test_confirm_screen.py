@@ -33,5 +33,5 @@ def test_a_proposal_is_overruled_with_the_faces_on_the_table(screens: Screens, s
     roll = bob.page.locator(".rulings").get_attribute("data-attempt")
     bob.choose("die 1 shows 2")
     bob.choose("die 2 shows 3")
-    bob.touch(f"Rule 2-3 for roll {roll}")
+    bob.touch(f"Rule roll {roll} as 2-3")
     bob.is_answered_with(f"Roll {roll}: 2-3")

@@ -54,7 +54,7 @@ def test_a_review_is_ruled_with_three_touches_and_the_players_see_why_they_wait(
     expect(ann.page.locator("#picture img")).to_be_visible()
     ann.choose("die 1 shows 3")
     ann.choose("die 2 shows 4")
-    ann.touch(f"Rule 3-4 for roll {roll}")
+    ann.touch(f"Rule roll {roll} as 3-4")
     assert ann.touches == 3
     ann.is_answered_with(f"Roll {roll}: 3-4, was under review")
     ann.reads("ruled by boxperson ann")
@@ -100,7 +100,7 @@ def test_a_second_ruling_on_a_closed_review_is_refused_with_a_message(
     ann.is_answered_with(f"Roll {roll}: No Roll")
     late.choose("die 1 shows 6")
     late.choose("die 2 shows 6")
-    late.touch(f"Rule 6-6 for roll {roll}")
+    late.touch(f"Rule roll {roll} as 6-6")
     late.is_answered_with(f"roll {roll} is no longer under review")
     ann.reads("No Roll")
     expect(ann.page.locator("#results li").first).not_to_contain_text("corrected")

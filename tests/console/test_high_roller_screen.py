@@ -50,5 +50,5 @@ def test_a_game_is_sold_and_a_roll_under_review_is_ruled_by_touch(screens: Scree
     bob.reads("Roll 1 is under review")
     bob.choose("die 1 shows 3")
     bob.choose("die 2 shows 4")
-    bob.touch("Rule 3-4 for roll 1")
+    bob.touch("Rule roll 1 as 3-4")
     bob.is_answered_with("Roll 1: 3-4, was under review")

@@ -234,7 +234,7 @@ def test_a_game_that_the_console_does_not_know_has_the_keys_of_its_attempts() ->
         may={"dealer": ("set_dice", "no_roll", "new_shooter")},
     )  # fmt: skip
     panels = PAGES.panels(ScreenState(floor=floor), session("dealer"))
-    assert "Rule {} for roll 7" in panels["ruling"]
+    assert "Rule roll 7 as {}" in panels["ruling"]
     assert """data-say='{"name": "no_roll", "reason": "called", "what": "7"}'""" in panels["ruling"]
     assert "New shooter" in panels["now"]
 

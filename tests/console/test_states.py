@@ -467,7 +467,7 @@ def test_a_double_tap_rules_once(browser: Browser) -> None:
     page = drawn(browser, STATES["a spin under review"])
     page.get_by_label("27 red").tap()
     key = page.locator(".rulings .submit")
-    expect(key).to_have_text("Rule 27 for spin 7")
+    expect(key).to_have_text("Rule spin 7 as 27")
     said = said_by(page)
     key.evaluate("one => { one.click(); one.click(); }")
     assert [msgspec.json.decode(one)["name"] for one in all_of(page, said)] == ["set_number"]

@@ -27,13 +27,13 @@ def test_a_spin_not_seen_by_the_reader_is_ruled_by_its_number(
     assert order[:4] == ["0", "28", "9", "26"]
     expect(display.locator(".verdict")).to_have_text("Under review")
     bob.choose("17 black")
-    bob.touch("Rule 17 for spin 1")
+    bob.touch("Rule spin 1 as 17")
     assert bob.touches == 2
     bob.is_answered_with("Spin 1: 17, was under review")
     expect(display.locator(".number.huge.black")).to_have_text("17")
     bob.open("Call back spin 1")
     bob.choose("00 green")
-    bob.touch("Rule 00 for spin 1")
+    bob.touch("Rule spin 1 as 00")
     bob.is_answered_with("Spin 1: 00, was 17")
     bob.reads("was 17, corrected by dealer bob")
     expect(display.locator(".number.huge.green")).to_have_text("00")
@@ -61,7 +61,7 @@ def test_two_reads_that_differ_are_ruled_by_where_the_ball_is(screens: Screens, 
     bob.reads("is under review", "The sensors disagree")
     spin = bob.page.locator(".rulings[data-attempt]").get_attribute("data-attempt")
     bob.choose("23 red")
-    bob.touch(f"Rule 23 for spin {spin}")
+    bob.touch(f"Rule spin {spin} as 23")
     assert bob.touches == 2
     bob.is_answered_with(f"Spin {spin}: 23, was under review")
     bob.reads("ruled by dealer bob")

@@ -138,7 +138,7 @@ def test_a_statement_of_another_table_covers_nothing(wheel: Wheel) -> None:
 
 def test_a_forged_statement_covers_nothing_and_is_counted(wheel: Wheel) -> None:
     def forged(nonce: str) -> list[bytes]:
-        with pytest.raises(ValueError, match="not signed by the table's key"):
+        with pytest.raises(ValueError, match="not signed with the table's key"):
             wheel.engine.gate.receive(wheel.word(nonce, key=ENGINE_KEY))
         return []
 

@@ -265,7 +265,7 @@ def test_a_journal_shorter_than_its_head_says_is_a_fault(tmp_path: Path, left: s
     options = Options(table="craps", journal=tmp_path / "table", socket=tmp_path / "control.sock", head=head)
     findings = {found.about: found for found in table_checks.journal_folder(options, {})}
     assert findings["journal"].state == "fault"
-    assert f"as {head} records" in findings["journal"].says
+    assert f"as recorded in {head}" in findings["journal"].says
 
 
 @pytest.mark.parametrize("sealed", [True, False])

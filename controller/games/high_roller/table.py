@@ -32,7 +32,7 @@ HIGH_ROLLER_TABLE = MachineTable(
         "survivors": "two or more players have a card that matches the total",
         "roll": "a roll after which more rolls are due",
         "decline": "a player skips a roll",
-        "tie": "after the last roll, two or more players are tied for the highest",
+        "tie": "after the last roll, two or more players are tied for the highest roll",
         "win": "only one player matched, or one player rolled highest",
         "abandon": "the game is void and all stakes are returned",
         "next_game": "the winner is paid, the button moves on and buying begins",
