@@ -376,7 +376,7 @@ class PortReopening:
         self._requested = False
 
     def postpone(self, now_us: int) -> None:
-        """Restart the waiting period. Callers do so after the port is opened or a greeting is sent."""
+        """Restart the waiting period. Called when the port opens or a greeting is sent."""
         self.due_us = now_us + REOPEN_US
 
     def request(self, now_us: int) -> None:

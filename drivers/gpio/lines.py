@@ -179,7 +179,7 @@ class GpioDevice(ABC):
 
     def on_overflow(self, now_us: int, lost: int) -> list[AnyReading]:
         """Handle the loss of edges that were discarded because the table was busy."""
-        edges = "the edge" if lost == 1 else f"some of the {lost} edges"
+        edges = "the one edge" if lost == 1 else f"some of the {lost} edges"
         amount = f"{edges} discarded across all lines"
         readings: list[AnyReading] = []
         for name, line in self.lines.items():
