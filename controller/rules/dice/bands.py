@@ -160,6 +160,12 @@ SLOWED = MARGIN
 """Cost of assuming that felt or a second touch slowed a die between leaving the wall and the next frame, so
 that its paths intersect outside the contact band. At this cost a touch is never proven, but remains in doubt
 if an impact matches it."""
+UNSEEN_FRACTION = 0.4
+"""The same fraction for a die that was hidden after it left the wall. It leaves at up to 0.4 times its
+striking speed, and may have come to rest before it reappears."""
+SLOWED_UNSEEN = 2.0 * log(3.0)
+"""Cost of the same assumption if the die was hidden at that time. One in three dice lands, or meets a side
+wall, before it reappears."""
 OWN_TURN_M_PER_S = 0.2
 """Minimum change of speed away from the wall, in m/s, in a turn that a sensor can detect."""
 OWN_TURN_ERRORS = 3.0

@@ -30,13 +30,16 @@ def heard_turn(approach: Approach, k: int, earliest: float, latest: float) -> Tu
     followed the incoming path up to the wall.
     """
     turns: list[Turn] = []
+    hidden = approach.path.times[k + 1] - approach.path.times[k] > approach.scene.hidden_ms
+    cost = bands.SLOWED_UNSEEN if hidden else bands.SLOWED
     for before, after in _paths_around(approach, k):
         turns.append(turn_between(before, after, earliest, latest))
         if before.speed < 0.0:
             to_wall = before.at(earliest) - bands.max_contact_mm(approach.scene.table)
             touch = min(max(earliest - to_wall / before.speed, earliest), latest)
-            slowed = turn_between(before, _slowed(after, before), touch, touch)
-            turns.append(slowed._replace(misfit=slowed.misfit + bands.SLOWED))
+            fraction = bands.UNSEEN_FRACTION if hidden else bands.LANDING_FRACTION
+            slowed = turn_between(before, _slowed(after, before, fraction), touch, touch)
+            turns.append(slowed._replace(misfit=slowed.misfit + cost))
     return min(turns, key=partial(_misfit, approach))
 
 
@@ -52,15 +55,15 @@ def _paths_around(approach: Approach, k: int) -> Iterator[tuple[Line, Line]]:
         yield before, line_from(times, gaps, k + 1, approach.noise(k + 1, k + 3))
         return
     if times[k + 1] - times[k] > 1.5 * approach.scene.errors.frame_ms:
-        after = _slowed(after, before)
+        after = _slowed(after, before, bands.LANDING_FRACTION)
     yield before, after
     if approach.path.knocks:
         yield _path_since_knock(approach, k) or before, _path_until_knock(approach, k + 1) or after
 
 
-def _slowed(after: Line, before: Line) -> Line:
+def _slowed(after: Line, before: Line, fraction: float) -> Line:
     """Return the outgoing path of a die that may have landed between leaving the wall and the next frame."""
-    return after._replace(bounce=max(after.bounce, bands.LANDING_FRACTION * abs(before.speed)))
+    return after._replace(bounce=max(after.bounce, fraction * abs(before.speed)))
 
 
 def _misfit(approach: Approach, turn: Turn) -> float:
@@ -134,7 +137,10 @@ def place_errors(approach: Approach, impact: WallImpact, t: float, k: int) -> fl
         place += (along[k + 1] - along[k]) * min(max((t - times[k]) / step, 0.0), 1.0)
     else:
         before, after = line_until(times, along, k, error_mm), line_from(times, along, k + 1, error_mm)
-        place, error_mm = 0.5 * (before.at(t) + after.at(t)), sqrt(before.variance_at(t))
+        # Up to its touch, the die followed the incoming path. Afterwards, something may have turned it.
+        places = before.at(t), 0.5 * (before.at(t) + after.at(t))
+        place = min(places, key=lambda at: abs(at - impact.pos_mm))
+        error_mm = sqrt(before.variance_at(t))
     error = approach.scene.errors.impact_position_mm
     distance = abs(place - impact.pos_mm) / sqrt(error * error + error_mm * error_mm)
     if distance > bands.PLACE_ERRORS:
