@@ -139,7 +139,7 @@ def test_a_statement_for_anything_else_covers_nothing(
 
 def test_a_forged_statement_on_a_late_wager_covers_nothing(late: LateWagerCase) -> None:
     def forged(wager: LateWager) -> list[bytes]:
-        with pytest.raises(ValueError, match="not signed by the table's key"):
+        with pytest.raises(ValueError, match="not signed with the table's key"):
             late.engine.gate.receive(late.word(wager, ENGINE_KEY))
         return []
 
