@@ -16,6 +16,9 @@ a valid spin; a call of an invalid spin or of another number; no outcome.
 
 LATE_US = 5_000_000
 """Maximum time from the start of a scene to a launch that ends an earlier, still open attempt."""
+LATE_REVIEW_US = 1_000_000
+"""Time from the start of a scene within which a review belongs to the scene before: a ball that has just been
+launched is not reviewed yet."""
 NEVER_S = -1000.0
 """The lead in a spin whose bets were never closed."""
 
@@ -34,7 +37,7 @@ def verdicts(truths: Sequence[SpinTruth], outcomes: Sequence[Outcome]) -> list[V
     """Return the verdict on each scene, which lasts until the next scene's `t0`.
 
     The next launch turns an unresolved review into a void with the additional reason `unruled`. This outcome
-    belongs to the preceding scene.
+    belongs to the preceding scene, as does a review published right after the next launch.
     """
     ends = [truth.t0 for truth in truths[1:]] + [1 << 62]
     found = []
@@ -43,8 +46,8 @@ def verdicts(truths: Sequence[SpinTruth], outcomes: Sequence[Outcome]) -> list[V
         before = [o.type for o in bets if (o.t or 0) < truth.t0]
         bets_open = not before or before[-1] == "bets.opened"
         own = [o for o in outcomes if truth.t0 <= (o.t or 0) < end_us]
-        words = [o for o in own if _is_word(o)]
-        late = [o for o in outcomes if end_us <= (o.t or 0) < end_us + LATE_US and _is_late(o)]
+        words = [o for o in own if _is_word(o) and not _is_late(o, truth.t0)]
+        late = [o for o in outcomes if _is_late(o, end_us)]
         words = words or late[:1]
         mark = _mark(truth, words)
         last = words[-1] if words else None
@@ -60,7 +63,15 @@ def _is_word(outcome: Outcome) -> bool:
     return isinstance(data, SpinCalled | SpinReview)
 
 
-def _is_late(outcome: Outcome) -> bool:
+def _is_late(outcome: Outcome, launched_us: int) -> bool:
+    """Return whether an outcome after a launch belongs to the spin before it."""
+    since_us = (outcome.t or 0) - launched_us
+    if isinstance(outcome.data, SpinReview):
+        return 0 <= since_us < LATE_REVIEW_US
+    return _is_closed_review(outcome) and 0 <= since_us < LATE_US
+
+
+def _is_closed_review(outcome: Outcome) -> bool:
     codes = {*_codes(outcome)}
     return isinstance(outcome.data, SpinNoSpin) and "unruled" in codes and codes != {"unruled"}
 
@@ -85,7 +96,7 @@ def _mark(truth: SpinTruth, words: Sequence[Outcome]) -> Mark:
 def _word(outcome: Outcome) -> Accepted:
     if isinstance(outcome.data, SpinCalled):
         return "call"
-    return "void" if isinstance(outcome.data, SpinNoSpin) and not _is_late(outcome) else "review"
+    return "void" if isinstance(outcome.data, SpinNoSpin) and not _is_closed_review(outcome) else "review"
 
 
 def _codes(outcome: Outcome | None) -> tuple[str, ...]:

@@ -152,3 +152,14 @@ def test_the_lead_of_no_more_bets_is_measured_to_the_drop() -> None:
     before = outcome(0.5, "bets.closed", Bets(round=1, cause="ball_speed"))
     assert [verdict.lead_s for verdict in verdicts([TRUTH], [before, called()])] == [None]
     assert [verdict.lead_s for verdict in verdicts([TRUTH], [called()])] == [NEVER_S]
+
+
+UNCLEAR = tuple(Reason(code=code, rule="", seen="") for code in ("conflict", "unruled"))
+CLOSED = SpinNoSpin(spin=1, reasons=UNCLEAR, by="nobody", who=None, notices=())
+
+
+@pytest.mark.parametrize("late", [review(60.4), outcome(60.4, "spin.no_spin", CLOSED)])
+def test_a_review_that_comes_right_after_the_next_launch_belongs_to_the_spin_before(late: Outcome) -> None:
+    following = msgspec.structs.replace(TRUTH, t0=60_000_000)
+    found = verdicts([UNSURE, following], [late, called(t_s=95.0)])
+    assert [verdict.mark for verdict in found] == ["review", "right"]
