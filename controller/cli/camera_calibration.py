@@ -216,7 +216,10 @@ def _calibrate(arguments: argparse.Namespace) -> int:
 
 
 def _distance_mm(first: Rig, second: Rig) -> float:
-    """Return two cameras' horizontal distance (mm); raises CameraInputError if they can't form one device."""
+    """Return the horizontal distance between two cameras, in mm.
+
+    Raises CameraInputError if they can't form one device.
+    """
     pair_of([first, second])
     return float(np.hypot(*(first.eye - second.eye)[:2]))
 
@@ -336,4 +339,6 @@ def _flat_view(text: str) -> FlatView:
         if corner == known and path:
             return FlatView(known, Path(path))
     corners = ", ".join(get_args(TableCorner))
-    raise argparse.ArgumentTypeError(f"found {text!r}, expected CORNER=IMAGE with a corner of {corners}")
+    raise argparse.ArgumentTypeError(
+        f"found {text!r}, expected CORNER=IMAGE, where CORNER is one of {corners}"
+    )

@@ -171,7 +171,7 @@ class Floor(msgspec.Struct, frozen=True, kw_only=True):
     ruleset: str
     title: str
     game: str
-    """The game's name. If a screen does not know the game, it omits keys and facts specific to games."""
+    """The game's name. If a screen does not know the game, it omits game-specific keys and facts."""
     calls: str = "automatic"
     hold_ms: float = 0.0
     hold_left_ms: float | None = None

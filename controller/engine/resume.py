@@ -195,7 +195,7 @@ class CutOffAttempts:
         return isinstance(reading, tuple(kind for cut in self.pending for kind in _KINDS[cut.attempt].begins))
 
     def ruled_by(self, entered: Input) -> bool:
-        """Return whether an input is a ruling on the pending attempts, without a check of the role."""
+        """Return whether an input is a ruling on the pending attempts, without checking the role."""
         names = {None, "game", *(str(cut.number) for cut in self.pending)}
         return bool(self.pending) and entered.name in _RULINGS and entered.what in names
 

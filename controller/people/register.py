@@ -90,7 +90,7 @@ class Register(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         salt = secrets.token_hex(16)
         held = None if card is None else _hash(card, self.salt)
         if held is not None and any(one.card == held and one.name != name for one in self.people):
-            raise RegisterError("card: this card is registered to another person; use this person's card")
+            raise RegisterError("card: this card is registered to another person; use their own card")
         person = Person(name=name, roles=roles, pin=f"{salt}:{_hash(pin, salt)}", card=held)
         try:
             _person_of(msgspec.to_builtins(person))

@@ -118,7 +118,7 @@ class Acknowledgement(msgspec.Struct, frozen=True, kw_only=True, tag="acknowledg
 
 
 class ResendRequest(msgspec.Struct, frozen=True, kw_only=True, tag="again", tag_field="answer"):
-    """The settlement engine's request to send all outcomes from number `from_seq` on again, in order.
+    """The settlement engine's request to resend all outcomes from number `from_seq` onwards, in order.
 
     `table` is the table addressed. `told` is the number of the newest outcome that the engine has received
     from the table. If `told` is lower than the newest acknowledged outcome, the request is an old copy.
@@ -273,7 +273,7 @@ Answer = (
 
 
 class TableStatus(msgspec.Struct, frozen=True, kw_only=True):
-    """A table's status, retained at the broker.
+    """A table's status, retained by the broker.
 
     The broker publishes `offline` if the table's connection is lost. `session` counts the starts of the
     table's controller. `headline` is for people, and `faults` are the codes of all active faults.

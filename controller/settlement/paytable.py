@@ -100,7 +100,7 @@ class Limits:
     def __post_init__(self) -> None:
         """Raise ValueError if no bet can be within the limits."""
         if self.max_cents < self.min_cents:
-            raise ValueError(f"a second amount (the maximum) of at least the first ({self.min_cents})")
+            raise ValueError(f"a second amount (the maximum) no less than the first ({self.min_cents})")
 
     @property
     def min_cents(self) -> int:

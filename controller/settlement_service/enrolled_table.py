@@ -51,7 +51,7 @@ class EnrolledTable:
     anchor: Anchor
     halted: str | None
     skip_seq: int | None
-    """The number of the outcome that a person has decided to accept without effect."""
+    """The number of the outcome that a person has decided to accept without applying it."""
     book: TableBook
     early: dict[int, tuple[Delivery, Outcome]] = field(default_factory=dict)
 

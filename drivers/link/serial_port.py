@@ -39,7 +39,7 @@ class SerialPort:
     def open(self) -> str:
         """Open the port for this process alone, and return the path of its device file.
 
-        TIOCEXCL excludes other processes, except root's. The lock with flock excludes programs that also use
+        TIOCEXCL excludes other processes, except root's. The flock lock excludes programs that also use
         flock. HUPCL is cleared so that closing the port does not drop DTR, which would reset many boards.
 
         Raises:

@@ -18,7 +18,7 @@ from drivers.vision.reading import DieSeen
 from drivers.vision.rig import Rig
 
 SOFT_EDGES = 0.07
-"""Blur and measuring error of an outline, in edges. Tilts of up to 6 degrees have no larger effect."""
+"""Blur and measurement error of an outline, in edges. Tilts of up to 6 degrees have no larger effect."""
 MAX_BLUR_FACES = 0.05
 """Maximum area, as a fraction of a face, that blur can add outside a flat die's outline or remove inside."""
 AROUND_EDGES, MAX_UNSURE_FRACTION = 0.3, 0.2

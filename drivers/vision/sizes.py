@@ -42,7 +42,7 @@ def find_contradiction(image: Array, pips: Pips, face: Face, body: Body) -> str 
         return "pips are cut out of larger spots"
     distance = float(np.hypot(*np.ptp(pips.centre[rows], axis=0)))
     if face.up == 2 and float(pips.radius[rows].min()) < MIN_PAIR_RADIUS * distance:
-        return "pips are too small for their distance"
+        return "pips are too small for the distance between them"
     if face.up <= 3 and len(straight_sides(image, face, body)) < MIN_STRAIGHT_SIDES:
         return "sides are not straight lines"
     return None

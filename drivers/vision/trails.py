@@ -29,7 +29,7 @@ JOINED_FACTOR = 1.4
 MAX_EDGES_PER_US = 8.0 / 19_000
 """Maximum speed of a die. Thrown 19 mm dice move at 1 to 7 m/s, and a die near the camera appears faster."""
 PACE_FRAMES = 5
-"""Number of latest frames whose maximum speed is taken as the limit of a die's speed. A bounce does not
+"""Number of most recent frames whose maximum speed is taken as the limit of a die's speed. A bounce does not
 accelerate a die."""
 CUT_MAX_EDGES = 2.5
 """Maximum distance, in die edges, of a die at the border from its predicted position. The border cuts off a
@@ -81,8 +81,8 @@ class Trail:
     def may_be_sighting(self, one: Sighting, die_px: float) -> bool:
         """Return whether a single, unassigned sighting is probably this die.
 
-        Before the trail's first sighting, the border might have cut the die. Between two sightings, the die
-        might have been part of a spot too large for one die.
+        Before the trail's first sighting, the border might have cut off part of the die. Between two
+        sightings, the die might have been part of a spot too large for one die.
         """
         after = bisect_right(self.t_us, one.t_us)
         was_elsewhere = after > 0 and self.t_us[after - 1] == one.t_us

@@ -54,7 +54,7 @@ def test_every_figure_has_its_rule_and_every_setting_its_reason(name: str) -> No
         (PRINTED, "  five: {pays: [5, 1], rule: R-PAY-5}\n", "", "add five"),
         (PRINTED, "pays: [35, 1]", "pays: [35, 0]", "pays.straight.pays[1]: found 0"),
         (PRINTED, "value: double_zero", "value: triple_zero", "'triple_zero'"),
-        (PRINTED, "value: [100, 1000]", "value: [100, 99]", "(the maximum) of at least the first (100)"),
+        (PRINTED, "value: [100, 1000]", "value: [100, 99]", "(the maximum) no less than the first (100)"),
         (T12014, "value: stands", "value: stand", "did you mean 'stands'?"),
         (T12014, "  mini_royal: {pays: [40, 1]", "  royal: {pays: [40, 1]", "pair_plus.royal"),
         (H12005, "value: 10\n    rule: H-EQ-1", "value: 11\n    rule: H-EQ-1", "decks.value: found 11"),

@@ -10,7 +10,7 @@ from math import log, pi, sqrt
 from controller.model.geometry import DiceTable
 
 MARGIN = 9.0
-"""An explanation is ruled out if it costs over this much more than the cheapest one (three standard
+"""An explanation is ruled out if its cost exceeds the cheapest one's by more than this (three standard
 deviations)."""
 SEPARATE_IMPACTS_MARGIN = 12.0
 """Margin for an explanation in which both dice hit a wall and each made a separate impact (3.5 standard
@@ -29,8 +29,8 @@ FLAT_EDGES = sqrt(2.0) / 2.0
 """Maximum distance, in edges, from a wall to the centre of a die that lies flat and touches it. The die
 touches with an upright edge, which is half a face diagonal from the centre."""
 MISS_EDGES = 0.6
-"""Minimum distance, in edges, from a wall to the centre of a die that did not touch it. A die reaches less
-far in one of twenty orientations."""
+"""Minimum distance, in edges, from a wall to the centre of a die that did not touch it. In one orientation in
+twenty, a die reaches less far."""
 
 KNOCK = 2.0 * log(10.0)
 """Cost of a knock at the position and time of a turn. The judge assumes a knock at one in ten turns."""
@@ -39,10 +39,10 @@ CAUSELESS = 6.0
 not see."""
 PUSHED = 2.0 * log(2.0)
 """Cost of a push away from the wall by the other die, if that die was in reach and nearer to the wall. Of the
-dice that turn in this position, the other die turns half, and the wall turns the rest."""
+dice that turn in this position, half are turned by the other die and half by the wall."""
 OVERLAP = 2.0 * log(10.0)
-"""Cost of a push by a die that is above or below the pushed die, so that the two seem to overlap. In one of
-ten pairs of dice that meet at a wall, the centres are less than an edge apart when seen from above."""
+"""Cost of a push by a die that is above or below the pushed die, so that the two seem to overlap. In one pair
+in ten that meets at a wall, the centres are less than an edge apart when seen from above."""
 BETWEEN_FRAMES = 2.0 * log(1.5)
 """Cost of a push between two frames that is inferred from the positions of the dice in the first frame. Two
 in three such inferences are correct."""
@@ -75,8 +75,8 @@ obstacles are just as rare there. The limit was tested on 100 turns 7.5 mm outsi
 at the same position and time. It calls five of them hits; a limit of 3 would call nine. With a limit of 3,
 five fewer of 12,060 simulated observations would go to review."""
 HARD_ERRORS = 1.0
-"""Number of standard errors by which a measured change of speed is reduced. The true change is at least the
-reduced one in five of six cases."""
+"""Number of standard errors by which a measured change of speed is reduced. In five cases out of six, the
+true change is no smaller than the reduced one."""
 MAX_CAUSELESS_M_PER_S = 0.6
 """Maximum change of speed, in m/s, that felt alone causes in a tumbling die between two frames. A smaller
 change needs no other cause."""
@@ -153,7 +153,7 @@ BOUNCE_MM_PER_MS = 0.25
 """Increase of a die's position error, in mm, per millisecond since the camera last saw the die. A bounce on
 the felt between two frames changes the die's speed by up to 0.5 m/s."""
 LANDING_FRACTION = 0.15
-"""Maximum fraction of its striking speed that a die may lose by a landing, in a lost frame, after it leaves a
+"""Maximum fraction of its striking speed that a die may lose in a landing, in a lost frame, after it leaves a
 wall. Rubber throws the die up at a fifth of that speed. Felt with a friction coefficient of 0.5 and a
 restitution of 0.5 then takes 0.5 (1 + 0.5) times the upward speed."""
 SLOWED = MARGIN

@@ -25,7 +25,7 @@ from controller.rules.dice.wording import wall_words
 WALLS = {"end": ("left", "right"), "far": ("left", "right"), "any": ("left", "right", "front", "back")}
 
 COUNTING = frozenset({"stands", "warned"})
-"""The consequences with which a throw counts."""
+"""The consequences for which a throw counts."""
 MIDDLE_FRACTION = 0.1
 """A release within this fraction of the table's length from its middle does not show which end is the far
 end. The direction of flight shows it instead."""
@@ -134,7 +134,7 @@ def judge_hits(scene: Scene, rules: ThrowRules, found: Findings, *, warnings: in
     """Judge whether the dice hit the required walls, and the consequences if they did not."""
     met = find_encounters(scene, rules)
     if met.far is None and _needs_far(rules):
-        # A hit or a miss of either end decides nothing if the far end is unknown.
+        # A hit or a miss at either end decides nothing if the far end is unknown.
         seen = "the far end is unknown: neither a hand nor a direction of flight was seen"
         found.add_review("missing_reading", seen)
         return WallFindings()
@@ -336,7 +336,7 @@ class _WallJudgement:
             self.found.note("wall_unclear", best.seen, die=die)
 
     def _note_near_end(self) -> None:
-        """Note a hit of the near end, which counts although the shooter must aim for the far end.
+        """Note a hit on the near end, which counts although the shooter must aim for the far end.
 
         Rules: C34-DICE-5, !34-11.
         """

@@ -18,13 +18,13 @@ from controller.rules.dice.paths import MIN_NOISE_MM, Path, approach_to
 from controller.rules.dice.scene import Scene
 
 MIN_AWAY_FRACTION = 0.35
-"""Minimum fraction of the distance between the dice's centres that must point away from the wall in a push.
+"""Minimum component of a push away from the wall, as a fraction of the distance between the dice's centres.
 It is the cosine of 70 degrees. Faces that meet are tilted by up to 45 degrees from the line between the
 centres, and a friction coefficient of 0.5 adds 25 degrees."""
 GAP_ERRORS = 1.2
-"""Error, in position errors of a track point, of the difference of two dice's distances from the wall. Each
-distance has an error of 0.85, because it is computed for a moment between two frames, from three points on
-one side or five on both sides."""
+"""Error in the difference between two dice's distances from the wall, as a multiple of a track point's error.
+Each distance has an error of 0.85, because it is computed for a moment between two frames, from three points
+on one side or five on both sides."""
 SAME_MOMENT_MS = 6.0
 """A turn within this time, in ms, of a moment shows the die's position at that moment. It is about half a
 frame."""

@@ -25,8 +25,8 @@ TRIES = 8
 
 
 class UnsettledError(Exception):
-    """Raised if a throw did not settle in time, is not of its kind, or gained energy. The caller then draws
-    another throw."""
+    """Raised if a throw did not settle in time, was not of the requested kind, or gained energy. The caller
+    then draws another throw."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,7 @@ CHIP_RADIUS_M, CHIP_M = 0.0195, 0.0033
 
 
 def draw(kind: Kind, seed: str, *, relief_mm: float | None = None, die_mm: float = 19.0) -> Cast:
-    """Draw a throw of a kind; the same seed produces the same throw.
+    """Draw a throw of the given kind; the same seed produces the same throw.
 
     The friction and restitution of the three surfaces (felt on rubber, boards, and pyramid rubber) have not
     been measured. Both are drawn from ranges wide enough for new and worn material.
