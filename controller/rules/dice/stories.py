@@ -34,6 +34,8 @@ class Account:
     contacts: Contacts
     own_stories: dict[Touched, Story]
     stories: dict[Touched, Story]
+    ringing: frozenset[int] = frozenset()
+    """The numbers of the impacts that may be ringing of earlier ones."""
     own_knocked_back: Mapping[Touched, float] = field(default_factory=dict)
     knocked_back: Mapping[Touched, float] = field(default_factory=dict)
     """Costs of outcomes in which one die knocked the other back into a wall, although both dice struck that
@@ -67,15 +69,15 @@ class Account:
         return frozenset(
             touched
             for touched, story in stories.items()
-            if story.cost - least <= _margin(touched, story)
+            if story.cost - least <= self._margin(touched, story)
             or knocked_back.get(touched, inf) - least <= bands.MARGIN + bands.KNOCKED_BACK_MARGIN
         )
 
-
-def _margin(touched: Touched, story: Story) -> float:
-    """Return the maximum excess over the best story's cost at which this story is not ruled out."""
-    one, two = story.made
-    return bands.SEPARATE_IMPACTS_MARGIN if all(touched) and one and two and not one & two else bands.MARGIN
+    def _margin(self, touched: Touched, story: Story) -> float:
+        """Return the maximum excess over the best story's cost at which this story is not ruled out."""
+        one, two = (made - self.ringing for made in story.made)
+        separate = all(touched) and one and two and not one & two
+        return bands.SEPARATE_IMPACTS_MARGIN if separate else bands.MARGIN
 
 
 def build_account(scene: Scene, paths: tuple[Path, Path], walls: Sequence[str]) -> Account:
@@ -106,6 +108,7 @@ def build_account(scene: Scene, paths: tuple[Path, Path], walls: Sequence[str]) 
         contacts,
         own_stories,
         best_stories,
+        frozenset(i for i in range(len(scene.impacts)) if may_ring(scene, i)),
         _weigh_knocked_back(scene, own_knocked_back, *best),
         _weigh_knocked_back(scene, knocked_back, *best),
     )
