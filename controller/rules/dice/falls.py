@@ -23,6 +23,9 @@ of the time in the air, and strikes at half the speed that a fall over all of th
 LANDING_HEARD_MM = 150.0
 """Distance from a wall, in mm, beyond which its sensor detects no landing. Sound in felt decays over 40 mm,
 to a fortieth at this distance."""
+DRIVEN_MS = 37.0
+"""Time, in ms, in which a die that a wall's rubber drives downwards reaches the felt from the rail, 220 mm
+above it, at the 6 m/s at which its thump is as loud as a hit that changes a die's speed by 1 m/s."""
 HAND_POINTS = 2
 """Number of points at the start of a track at which the die may still be in the hand."""
 MEETING_MS = 12.0
@@ -48,24 +51,25 @@ def may_have_fallen(scene: Scene, paths: tuple[Path, Path], impact: int, hit_m_p
         heard_near = near and heard_place_cost(scene, path, impact, t) is not None
         if not heard_near:
             continue
-        if _turned_in_corner(scene, path, impact, t):
+        if _turned_in_corner(scene, path, impact, t, DRIVEN_MS / hit_m_per_s):
             return True
         if _can_have_fallen(scene, path, other, t, FALL_MS * hit_m_per_s):
             return True
     return False
 
 
-def _turned_in_corner(scene: Scene, path: Path, impact: int, t: float) -> bool:
-    """Return whether an adjacent wall turned the die at the time of an impact.
+def _turned_in_corner(scene: Scene, path: Path, impact: int, t: float, before_ms: float) -> bool:
+    """Return whether an adjacent wall turned the die at the time of an impact, or up to `before_ms` earlier.
 
     The rubber of that wall drives the die against the felt, so a short fall is enough for a loud landing.
     """
     beside = ("front", "back") if scene.impacts[impact].wall in {"left", "right"} else ("left", "right")
     at = bisect_right(path.times, t) - 1
+    first = bisect_right(path.times, t - before_ms) - 1
     for wall in beside:
         approach = approach_to(scene, path, wall)
         for span in spans_near(approach):
-            for k in range(max(at - 1, span.first), min(at + 2, span.last)):
+            for k in range(max(first - 1, span.first), min(at + 2, span.last)):
                 turn = turn_after(approach, k, path.times[k], path.times[k + 1])
                 if turn.change > max(bands.OWN_TURN_M_PER_S, bands.OWN_TURN_ERRORS * turn.change_sd):
                     return True
