@@ -26,6 +26,8 @@ to a fortieth at this distance."""
 DRIVEN_MS = 37.0
 """Time, in ms, in which a die that a wall's rubber drives downwards reaches the felt from the rail, 220 mm
 above it, at the 6 m/s at which its thump is as loud as a hit that changes a die's speed by 1 m/s."""
+RAIL_FALL_MS = 212.0
+"""Time, in ms, in which a die falls freely from the rail to the felt. A driven die takes no longer."""
 HAND_POINTS = 2
 """Number of points at the start of a track at which the die may still be in the hand."""
 MEETING_MS = 12.0
@@ -51,7 +53,8 @@ def may_have_fallen(scene: Scene, paths: tuple[Path, Path], impact: int, hit_m_p
         heard_near = near and heard_place_cost(scene, path, impact, t) is not None
         if not heard_near:
             continue
-        if _turned_in_corner(scene, path, impact, t, DRIVEN_MS / hit_m_per_s):
+        driven_ms = DRIVEN_MS / max(hit_m_per_s, DRIVEN_MS / RAIL_FALL_MS)
+        if _turned_in_corner(scene, path, impact, t, driven_ms):
             return True
         if _can_have_fallen(scene, path, other, t, FALL_MS * hit_m_per_s):
             return True

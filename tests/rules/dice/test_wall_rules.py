@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from controller.model.readings import DeviceDown, DeviceUp, DieAt, DieReleased, DieRest
+from controller.model.readings import DeviceDown, DeviceUp, DieAt, DieReleased, DieRest, WallImpact
 from controller.model.rulesets import ThrowRules
 from controller.model.verdicts import Ruling
 from controller.rules.dice.contacts import Contact
@@ -55,6 +55,16 @@ def test_C34_INV_2ii_a_die_first_seen_coming_to_rest_at_the_wall_goes_to_review(
     rest = msgspec.structs.replace(of(throw, 2), x=TABLE.length_mm - TABLE.die_mm / 2)
     once = DieAt(t=rest.t - 50_000, dev=rest.dev, die=2, x=rest.x - 3.0, y=rest.y)
     assert judged(adding(unseen, once, rest)).ruling is Ruling.REVIEW
+
+
+@pytest.mark.parametrize("peak", [0.0, 1e-300])
+def test_an_impact_without_a_peak_is_judged(peak: float) -> None:
+    """A sensor may report an impact at its lowest value; no division by its loudness may stop the judge."""
+    for throw in (short_of_the_wall(3.0), short_of_the_wall(), stopped_at(3.0)):
+        throw.readings = [
+            msgspec.structs.replace(r, peak=peak) if isinstance(r, WallImpact) else r for r in throw.readings
+        ]
+        assert judged(throw).ruling in {Ruling.REVIEW, Ruling.VOID}
 
 
 def test_a_touch_that_no_single_contact_leaves_in_doubt_is_not_called(
