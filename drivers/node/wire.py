@@ -136,7 +136,7 @@ class ReorderBuffer:
         return min(self._missing), max(self._missing)
 
     def losses(self, now_us: int, *, give_up_all: bool = False) -> Loss | None:
-        """Give up overdue sentences and return their loss; None if nothing is lost.
+        """Give up on overdue sentences and return their loss; None if nothing is lost.
 
         If `give_up_all` is true, all missing sentences are given up.
         """

@@ -1,4 +1,4 @@
-"""Take pictures of the commands on a terminal of 80 columns for the guides: `make pictures`.
+"""Take pictures of the commands on an 80-column terminal for the guides: `make pictures`.
 
 .venv/bin/python -m tests.cli.pictures docs/pictures/terminal
 
