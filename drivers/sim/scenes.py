@@ -232,7 +232,7 @@ def _find_faults(
         return
     verdict = _FIRST_OUTCOME_VERDICTS[results[0].type]
     first = _in_words(results[0])
-    if _is_closed_review(results[0].data):
+    if is_closed_review(results[0].data):
         if "review" not in truth.allowed:
             yield _fault_for("review"), first
         return
@@ -253,7 +253,7 @@ def _find_faults(
         )
 
 
-def _is_closed_review(data: Data) -> bool:
+def is_closed_review(data: Data) -> bool:
     """Return whether an attempt that needed a ruling is void because the next attempt began first."""
     if not isinstance(data, RollNoRoll | SpinNoSpin):
         return False

@@ -6,6 +6,7 @@ from typing import Literal
 
 from controller.model.outcomes import Bets, Outcome, SpinCalled, SpinNoSpin, SpinReview
 from drivers.sim.croupier import Accepted, SpinTruth
+from drivers.sim.scenes import is_closed_review
 
 Mark = Literal["right", "review", "needless", "wrong_void", "false", "swallowed"]
 MARKS: tuple[Mark, ...] = ("right", "review", "needless", "wrong_void", "false", "swallowed")
@@ -68,12 +69,7 @@ def _is_late(outcome: Outcome, launched_us: int) -> bool:
     since_us = (outcome.t or 0) - launched_us
     if isinstance(outcome.data, SpinReview):
         return 0 <= since_us < LATE_REVIEW_US
-    return _is_closed_review(outcome) and 0 <= since_us < LATE_US
-
-
-def _is_closed_review(outcome: Outcome) -> bool:
-    codes = {*_codes(outcome)}
-    return isinstance(outcome.data, SpinNoSpin) and "unruled" in codes and codes != {"unruled"}
+    return is_closed_review(outcome.data) and 0 <= since_us < LATE_US
 
 
 def _mark(truth: SpinTruth, words: Sequence[Outcome]) -> Mark:
@@ -96,7 +92,7 @@ def _mark(truth: SpinTruth, words: Sequence[Outcome]) -> Mark:
 def _word(outcome: Outcome) -> Accepted:
     if isinstance(outcome.data, SpinCalled):
         return "call"
-    return "void" if isinstance(outcome.data, SpinNoSpin) and not _is_closed_review(outcome) else "review"
+    return "void" if isinstance(outcome.data, SpinNoSpin) and not is_closed_review(outcome.data) else "review"
 
 
 def _codes(outcome: Outcome | None) -> tuple[str, ...]:
