@@ -173,6 +173,7 @@ sys.exit(main(sys.argv[1:]))
 """A program in which a video never ends, so a slow machine can't finish it before the signal."""
 
 
+@pytest.mark.usefixtures("hears_signals")
 def test_ctrl_c_ends_the_page_with_130(tmp_path: Path, rig: Path) -> None:
     frames(tmp_path / "a.avi", 60)
     words = [sys.executable, "-c", ENDLESS, "camera", "live", str(rig), "--port", "0"]
