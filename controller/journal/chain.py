@@ -57,7 +57,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def genesis(table: str, public_key: bytes, created: WallTime) -> bytes:
-    """Return the link before a journal's first row. It is unique to the journal."""
+    """Return the link that precedes a journal's first row. It is unique to the journal."""
     return sha256(_pack(("table-journal", 1, table, public_key, created.us))).digest()
 
 

@@ -38,17 +38,17 @@ EVENTS = (
     *("journal.verified", "recording.closed", "self_test.done", "settlement.said"),
     "late.confirmed",
 )
-"""The names of all events, which are the rows without an outcome."""
+"""The names of all events. An event is a row without an outcome."""
 SIGNED_EVENTS = frozenset({SESSION_STARTED, CHECKPOINT, ACCEPTED, PRUNED, KEY_REPLACED})
-"""The events that are always signed. Any other event is signed only in the last row of a commit."""
+"""The events that are always signed. Any other event is signed only if its row is the last of a commit."""
 
 
 class Identity(msgspec.Struct, frozen=True, kw_only=True):
     """A session's program and setup, recorded in the first row of the session.
 
     `config` is the SHA-256 of the table's configuration, and `boot` the machine's boot id. `setup` contains
-    all inputs of a replay except the readings. `setup.session` is the session's number, as in the ids
-    of outcomes.
+    all inputs of a replay except the readings. `setup.session` is the session's number, which also appears in
+    the ids of outcomes.
     """
 
     session: int
@@ -59,7 +59,7 @@ class Identity(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Recording(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The recording with a row's raw readings: its name, its time span (us), and the SHA-256 of its file."""
+    """The recording that contains a row's raw readings: its name, time span (us), and its file's SHA-256."""
 
     name: str
     from_us: int
@@ -76,7 +76,7 @@ class StateAfterRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
 
 
 class AttemptBegun(msgspec.Struct, frozen=True, kw_only=True):
-    """The beginning of an attempt at the table's time `t` (us)."""
+    """The beginning of an attempt, at time `t` (us) on the table's clock."""
 
     attempt: AttemptKind
     number: int
@@ -93,7 +93,7 @@ class Noted(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AttemptProgress(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The progress of the latest attempt of a kind, which began at the time `t` (us)."""
+    """The progress of the latest attempt of a kind. The attempt began at time `t` (us)."""
 
     number: int
     t: int = 0
@@ -132,7 +132,8 @@ class Ack(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 class AckRefused(msgspec.Struct, frozen=True, kw_only=True):
     """An acknowledgement that matches no outcome of this journal.
 
-    Only the first few within ten seconds get a row. `count` is the number of refusals since the previous row.
+    Only the first few refusals in any ten seconds are written. `count` is the number of refusals since the
+    previous row, including this one.
     """
 
     id: str

@@ -13,7 +13,7 @@ class JournalFaultKind(NamedTuple):
     clears: str
 
 
-_AFTER_REOPENING = "when the journal is opened again and verifies"
+_AFTER_REOPENING = "when the journal is reopened and passes verification"
 _AFTER_WRITING = "automatically, as soon as a write succeeds"
 _KEEP = "leave the files unchanged and make a copy of them"
 _ACCEPT = "`tablectl approve journal --reason WHY`"
@@ -29,17 +29,17 @@ FAULTS: Mapping[str, JournalFaultKind] = {
         "when that process ends",
     ),
     "journal_sqlite_too_old": JournalFaultKind(
-        "an SQLite release with the WAL-reset bug, which loses commits",
+        "an SQLite release with the WAL-reset bug, which can lose commits",
         "install the controller again: `make install` on a table, `make tools` in a checkout",
         _AFTER_REOPENING,
     ),
     "journal_pragma_refused": JournalFaultKind(
         "a file system that does not support SQLite's WAL mode, such as a network share",
-        "put the journal on a local ext4 partition and name its folder with --journal",
+        "put the journal on a local ext4 partition and specify its folder with --journal",
         _AFTER_REOPENING,
     ),
     "journal_key_missing": JournalFaultKind(
-        "the journal's key was moved or lost, or the service did not get its credential",
+        "the journal's key was moved or lost, or the service did not receive its credential",
         f"restore the key from its copy (docs/installing.md), or start a new journal {_ANOTHER_TABLE}",
         _AFTER_REOPENING,
     ),
@@ -59,18 +59,18 @@ FAULTS: Mapping[str, JournalFaultKind] = {
         _AFTER_REOPENING,
     ),
     "journal_not_one": JournalFaultKind(
-        "another program's file has the journal's name, or --journal names a different folder",
-        "name the journal's folder with --journal, or move the other file away and restore the journal",
+        "another program's file has the journal's name, or --journal names the wrong folder",
+        "specify the journal's folder with --journal, or move the other file away and restore the journal",
         _AFTER_REOPENING,
     ),
     "journal_empty": JournalFaultKind(
         "the first start was interrupted, or the -wal file with the first rows was lost",
-        "restore the -wal file next to the journal; if the table has not played yet, start it with"
-        " `tablectl run`",
+        "restore the -wal file next to the journal; if nothing has been played at the table yet, start it"
+        " with `tablectl run`",
         _AFTER_REOPENING,
     ),
     "journal_no_access": JournalFaultKind(
-        "root restored the file, or this command does not run as the controller's user",
+        "root restored the file, or this command is not running as the controller's user",
         "run the command as root; if the table's service reports this fault, run"
         " `chown --recursive table: FOLDER`",
         _AFTER_REOPENING,
@@ -81,14 +81,14 @@ FAULTS: Mapping[str, JournalFaultKind] = {
         _AFTER_REOPENING,
     ),
     "journal_other_table": JournalFaultKind(
-        "an SD card or a backup of another table",
-        "name this table's journal with --journal, and its head file with --head",
+        "an SD card or a backup from another table",
+        "specify this table's journal with --journal, and its head file with --head",
         _AFTER_REOPENING,
     ),
     "journal_absent": JournalFaultKind(
         "the journal's file was deleted, or its partition is not mounted",
-        "name the journal's folder with --journal, mount the partition, or restore the file; if it is lost,"
-        f" continue with an empty one: {_ACCEPT}",
+        "specify the journal's folder with --journal, mount the partition, or restore the file; if the file"
+        f" is lost, continue with an empty journal: {_ACCEPT}",
         _AFTER_REOPENING,
     ),
     "journal_damaged": JournalFaultKind(
@@ -123,17 +123,17 @@ FAULTS: Mapping[str, JournalFaultKind] = {
     ),
     "journal_cut_short": JournalFaultKind(
         "the last rows are gone: the WAL file was deleted, the file truncated, or an older copy restored",
-        "restore the newer files; if they are lost, continue with the present files: " + _ACCEPT,
+        "restore the newer files; if they are lost, continue with the files that you have: " + _ACCEPT,
         _AFTER_REOPENING,
     ),
     "journal_restored": JournalFaultKind(
         "an older copy of the journal was restored",
-        "restore the newer files; if they are lost, continue with the present files: " + _ACCEPT,
+        "restore the newer files; if they are lost, continue with the files that you have: " + _ACCEPT,
         _AFTER_REOPENING,
     ),
     "journal_forked": JournalFaultKind(
-        "an older copy of the journal was continued, here or at another table",
-        "restore the original files; if they are lost, continue with the present files: " + _ACCEPT,
+        "this table or another one continued from an older copy of the journal",
+        "restore the original files; if they are lost, continue with the files that you have: " + _ACCEPT,
         _AFTER_REOPENING,
     ),
     "journal_head_missing": JournalFaultKind(
@@ -160,7 +160,7 @@ FAULTS: Mapping[str, JournalFaultKind] = {
         _AFTER_REOPENING,
     ),
     "journal_old_layout": JournalFaultKind(
-        "the first start after an upgrade from 0.1, which did not sign every row, or the head file",
+        "the first start after an upgrade from 0.1, which did not sign the head file or every row",
         "have a person who knows the table accept the unsigned rows, once: " + _ACCEPT + "; the old release"
         " can then no longer open the journal. If a person has accepted this table's journal before, an older"
         " copy was restored; keep the files and call your contact at the regulator",
@@ -197,7 +197,7 @@ FAULTS: Mapping[str, JournalFaultKind] = {
     ),
     "journal_write_failed": JournalFaultKind(
         "another program has locked or changed the journal's file",
-        "find that program with `fuser --verbose FILE`, and end it",
+        "find that program with `fuser --verbose FILE`, and stop it",
         _AFTER_WRITING,
     ),
     CROWDED: JournalFaultKind(
@@ -213,7 +213,7 @@ FAULTS: Mapping[str, JournalFaultKind] = {
     ),
     "journal_wal_grows": JournalFaultKind(
         "a program keeps the journal open for reading, so the WAL can't be written back",
-        "end the process named in the message; `tablectl` itself reads only for short periods",
+        "stop the process named in the message; `tablectl` itself reads only for short periods",
         "automatically, once the WAL is written back",
     ),
     "journal_stopped": JournalFaultKind(
@@ -308,7 +308,7 @@ DESCRIPTIONS: Mapping[str, str] = {
     "journal_no_such_outcome": "no outcome with this id is in the journal",
     "journal_not_flushed": "rows were not yet on the disk when the controller stopped",
     "journal_not_one": "the file with the journal's name is not a journal",
-    "journal_old_layout": "the journal is from a release that did not sign every row, or the head file",
+    "journal_old_layout": "the journal is from a release that did not sign the head file or every row",
     "journal_other_table": "the journal belongs to another table",
     "journal_out_of_sequence": "an outcome's number does not follow the last one",
     "journal_outbox_differs": "the outbox does not match the unacknowledged outcomes in the journal",
@@ -335,23 +335,23 @@ Alarm = Callable[[JournalFault | None], None]
 
 
 ACKNOWLEDGEMENTS = "ack"
-"""The task of matching acknowledgements. The sender causes its faults; the journal itself is intact."""
+"""The task of matching acknowledgements. A fault here is the sender's; the journal itself is intact."""
 WAL = "wal"
-"""The task of writing the WAL back. During a fault of this task, rows are still written."""
+"""The task of writing the WAL back. If it fails, rows are still written."""
 
 
 class Alarms:
     """The active faults of the writer's tasks, such as writing rows or the head file."""
 
     def __init__(self, alarm: Alarm) -> None:
-        """Start without faults; `alarm` is called when faults begin and when all are over."""
+        """Start without faults; `alarm` is called when a fault begins and when the last one is over."""
         self._alarm = alarm
         self._active: dict[str, JournalFault] = {}
         self._lock = Lock()
 
     @property
     def current(self) -> JournalFault | None:
-        """The active fault that began first, except those of `ACKNOWLEDGEMENTS` and `WAL`."""
+        """The active fault that began first, ignoring those of `ACKNOWLEDGEMENTS` and `WAL`."""
         with self._lock:
             return next(
                 (fault for task, fault in self._active.items() if task not in (ACKNOWLEDGEMENTS, WAL)), None

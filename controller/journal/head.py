@@ -2,8 +2,8 @@
 
 The file has two slots in separate sectors, which are written alternately. A torn write can therefore damage
 only one record. The file is written after the commit; it can be behind the journal but never ahead of it.
-Each record is signed with the table's key. Restoring an old record together with a journal from the same
-time is not detected.
+Each record is signed with the table's key. If an old head file is restored together with a journal of the
+same age, neither file reveals it.
 """
 
 import os

@@ -163,9 +163,9 @@ class Journal:
     ) -> Ticket:
         """Prune evidence and the bodies of outcomes older than these wall times.
 
-        All rows from the last checkpoint or the oldest unacknowledged outcome on, whichever is earlier, are
-        kept. The writer prunes small batches while nothing else is queued. The ticket becomes durable when
-        all rows are pruned. If the journal is closed earlier, the next call prunes the remaining rows.
+        All rows since the last checkpoint or the oldest unacknowledged outcome, whichever is earlier, are
+        kept. The writer prunes in small batches while nothing else is queued. The ticket becomes durable when
+        all rows are pruned. If the journal is closed before then, the next call prunes the remaining rows.
         """
         with Reader(self.place.journal) as reader:
             limit = reader.prunable_below()

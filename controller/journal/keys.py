@@ -52,11 +52,11 @@ class PublicKey:
         self._key = Ed25519PublicKey.from_public_bytes(raw)
 
     def verify(self, link: bytes, signature: bytes) -> bool:
-        """Return whether this key made the signature of a row's link."""
+        """Return whether `signature` is this key's signature of a row's link."""
         return self._verifies(signature, _ROW + link)
 
     def verify_head(self, record: bytes, signature: bytes) -> bool:
-        """Return whether this key made the signature of a head record."""
+        """Return whether `signature` is this key's signature of a head record."""
         return self._verifies(signature, _HEAD + record)
 
     def verify_handover(self, old: bytes, signature: bytes) -> bool:
@@ -64,7 +64,7 @@ class PublicKey:
         return self._verifies(signature, _HANDOVER + old)
 
     def verify_history(self, step: bytes, signature: bytes) -> bool:
-        """Return whether this key made the signature of a step of its history."""
+        """Return whether `signature` is this key's signature of a step in its history."""
         return self._verifies(signature, _HISTORY + step)
 
     def _verifies(self, signature: bytes, message: bytes) -> bool:
@@ -91,7 +91,7 @@ class Key:
         return self._private.sign(_HANDOVER + old)
 
     def sign_history(self, step: bytes) -> bytes:
-        """Sign a step of this key's history."""
+        """Sign a step in this key's history."""
         return self._private.sign(_HISTORY + step)
 
     def sign_head(self, record: bytes) -> bytes:
@@ -107,7 +107,7 @@ def new_pem(kind: KeyKind = "table") -> bytes:
 
 
 def key_kind(pem: bytes) -> KeyKind:
-    """Return the kind of the key in a key file. A file without a label (release 0.1.0) has a table's key."""
+    """Return the kind of the key in a key file. Without a label (release 0.1.0), it is a table's key."""
     label = _LABEL.match(pem)
     found = b"table" if label is None else label[1]
     kinds: dict[bytes, KeyKind] = {
@@ -128,8 +128,8 @@ def write_key(path: Path, pem: bytes, *, like: os.stat_result | None = None) -> 
     """Write a key to a new file that only its owner can read. Raises FileExistsError if the file exists.
 
     No incomplete file remains after an error. If root writes the file, the file belongs to the owner of its
-    folder, which is the service's user. `like` is the status of the replaced key's file, whose owner and
-    group permission the new file keeps.
+    folder, which is the service's user. `like` is the status of the replaced key's file; the new file has the
+    same owner and group permission.
     """
     folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
     try:
@@ -183,10 +183,10 @@ def locked_folder(folder: Path) -> Iterator[None]:
 
 
 def load_key(path: Path, kind: KeyKind = "table", *, by_acl: bool = False) -> Key:
-    """Load a key. Raises JournalFault if the file is missing, readable by others, or contains another kind of
-    key.
+    """Load a key. Raises JournalFault if the file is missing or readable by others, or contains another kind
+    of key.
 
-    Set `by_acl` for a systemd credential, to which an ACL grants the service's user access.
+    Set `by_acl` for a systemd credential, which the service's user can read through an ACL.
     """
     if by_acl:
         return _load(path, kind, _OTHERS, "a credential that others can't read")
@@ -233,7 +233,7 @@ def _load(path: Path, kind: KeyKind, forbidden: int, expected: str) -> Key:
                 "journal_key_unreadable", path, "a path that is not a regular file", "a key file"
             )
         if mode & forbidden:
-            found = f"mode {stat.S_IMODE(mode):04o}, with which others can read the key"
+            found = f"mode {stat.S_IMODE(mode):04o}, which allows others to read the key"
             raise JournalFault("journal_key_exposed", path, found, expected)
         pem = os.read(descriptor, MAX_KEY_BYTES)
     finally:

@@ -27,7 +27,7 @@ class Lock:
             os.close(self._descriptor)
             found = f"the lock held by process {holder}"
             raise JournalFault("journal_in_use", self.path, found, "no other controller") from error
-        # The process id is only used in messages. On a full disk the lock works without it.
+        # The process id is used only in messages. On a full disk the lock works without it.
         with suppress(OSError):
             written = os.pwrite(self._descriptor, f"{os.getpid()}\n".encode(), 0)
             os.ftruncate(self._descriptor, written)
@@ -68,7 +68,7 @@ def os_fault(error: OSError, where: Path, expected: str) -> JournalFault:
 
 
 def sync_directory(directory: Path) -> None:
-    """Sync a directory. The names of new files then reach the disk."""
+    """Sync a directory, so that the names of new files reach the disk."""
     descriptor = os.open(directory, os.O_RDONLY)
     try:
         os.fsync(descriptor)

@@ -56,10 +56,10 @@ from controller.model.outcomes import ATTEMPT_KINDS, AttemptKind
 class Recovered(NamedTuple):
     """The state from which the next session continues.
 
-    `session` is the number of the next session. `state` and `first` are those after the last row. `in_flight`
-    are the attempts that were cut off; `first` does not count an attempt without an outcome. `faults` are the
-    faults whose end is not recorded. `verified_from` is the first row that was verified; its link covers the
-    earlier rows.
+    `session` is the number of the next session. `state` and `first` are the values after the last row.
+    `in_flight` lists the attempts that were cut off; `first` does not count an attempt without an outcome.
+    `faults` lists the faults whose end is not recorded. `verified_from` is the first row that was verified;
+    its link covers the earlier rows.
     """
 
     session: int
@@ -73,8 +73,8 @@ class Recovered(NamedTuple):
 
 
 MIN_VERIFIED_ROWS = 5000
-"""Minimum number of rows verified at a start. These rows cover hours of play and take a fraction of a
-second."""
+"""Minimum number of rows verified at startup. These rows cover hours of play, and verifying them takes a
+fraction of a second."""
 
 
 def recover(place: JournalLocation, key: PublicKey, table: str) -> Recovered:
@@ -255,7 +255,7 @@ def _migrate(connection: apsw.Connection, place: JournalLocation) -> None:
 
 
 class _Acceptances:
-    """Keeps the first fault that a person accepted, and raises faults that are not accepted or acceptable."""
+    """Stores the first fault that a person accepted, and raises any other that is not acceptable."""
 
     def __init__(self, accept: Acceptance | None) -> None:
         self.accept = accept
@@ -294,7 +294,8 @@ def _write_acceptance(
     connection: apsw.Connection, key: Key, walk: JournalWalk, accepted: AcceptedJournal, now: WallTime
 ) -> _End:
     rows: list[Row] = seal([event_draft(ACCEPTED, accepted, now)], walk.n, walk.link, key)
-    # One commit writes the row and the layout. With two, a power cut could require a second acceptance.
+    # One commit writes both the row and the layout. After a power cut between two commits, a person might
+    # have to accept the journal again.
     insert(connection, rows, [], all_signed=walk.layout < ALL_SIGNED)
     walk.totals.add(rows[-1])
     return _End(rows[-1].n, rows[-1].link)
@@ -357,7 +358,7 @@ def _open_for_replacement(
         "journal_absent",
         place.journal,
         "no journal rows",
-        "the journal of the table that uses this key; name its folder",
+        "the journal of the table that uses this key; specify its folder",
     )
     if not place.journal.exists():
         raise absent

@@ -284,7 +284,7 @@ def outcome_at(outbox: Outbox, seq: int) -> Row | None:
 
 
 def find_row_number(outbox: Outbox, seq: int) -> int | None:
-    """Return the row number of the first outcome from number `seq` on; None if there is none.
+    """Return the row number of the first outcome numbered `seq` or higher; None if there is none.
 
     The function combines an exponential and a binary search. Raises JournalFault.
     """
@@ -303,5 +303,5 @@ def find_row_number(outbox: Outbox, seq: int) -> int | None:
 
 
 def _first_outcome(outbox: Outbox, from_n: int) -> tuple[int, int] | None:
-    """Return the row number and outcome number of the first outcome from this row on."""
+    """Return the row number and outcome number of the first outcome at or after this row."""
     return next(((row.n, row.seq) for row in outbox.rows(from_n) if row.seq is not None), None)

@@ -58,7 +58,7 @@ def _first_layout(connection: apsw.Connection) -> None:
 
 
 def _all_signed(_connection: apsw.Connection) -> None:
-    """Change no table. From this version on, the last row of a commit and all head records are signed."""
+    """Change no tables. As of this version, the last row of a commit and all head records are signed."""
 
 
 MIGRATIONS: tuple[Migration, ...] = (_first_layout, _all_signed)
@@ -66,7 +66,7 @@ MIGRATIONS: tuple[Migration, ...] = (_first_layout, _all_signed)
 ALL_SIGNED = 2
 """The first version whose signatures cover all rows and head records.
 
-A person must accept an older journal.
+A person must accept an older journal before the table continues with it.
 """
 
 
@@ -119,7 +119,7 @@ def check_schema(connection: apsw.Connection, where: str) -> None:
     An extra trigger could change the data that a commit writes. An extra index or view could change the
     result of a query.
 
-    Raises JournalFault if a part is missing, different or additional.
+    Raises JournalFault if one of them is missing or different, or if there are others.
     """
     version = version_of(connection, where)
     found, expected = _parts(connection), _expected(MIGRATIONS[:version])

@@ -311,7 +311,7 @@ _decode_fault = msgspec.json.Decoder(RecordedFault).decode
 
 
 Agreement = Literal["agrees", "differs", "review", "not_entered", "entered_first"]
-"""The comparison of the dealers' and the controller's results of an attempt. With `review` and
+"""The comparison of the dealers' and the controller's results for an attempt. With `review` and
 `entered_first`, the controller has no result."""
 VOID = "void"
 _UNCHANGED_CAUSES = frozenset({"no_change", "already_void"})
@@ -322,7 +322,7 @@ _RULINGS = frozenset(
 
 
 class ShadowComparison(msgspec.Struct, kw_only=True):
-    """An attempt: the controller's own result, the last result entered by a person, and the wall time."""
+    """The comparison for one attempt: the controller's result, and the last result that a person entered."""
 
     attempt: int
     wall_us: int

@@ -35,7 +35,7 @@ PRAGMA trusted_schema = OFF;
 PRAGMA cell_size_check = ON;
 """
 SIGNED_EVENT_CLAUSE = "WHERE seq IS NULL AND signature IS NOT NULL AND name = ?"
-"""The clause that finds signed events, such as checkpoints, with an index."""
+"""A clause that selects signed events of one name, such as checkpoints, using an index."""
 _SELECT = """
 SELECT n, name, seq, wall_us, synced, body, after, digest, evidence_digest, link, signature FROM rows
 """
@@ -107,7 +107,7 @@ def open_writer(path: Path, vfs: str | None = None) -> apsw.Connection:
 
 
 class OpenFiles:
-    """Detects the deletion, renaming or replacement of a file of a journal that is open for writing."""
+    """Detects when a file of a journal that is open for writing is deleted, renamed or replaced."""
 
     def __init__(self, journal: Path, head: Path) -> None:
         """Record the identities of the files. Raises OSError if a file is missing."""
@@ -299,7 +299,7 @@ def fetch_one(
 
 
 def _encoding_fault(path: Path, error: UnicodeDecodeError) -> JournalFault:
-    """Return the fault for text that is not UTF-8, which SQLite reads from overwritten pages."""
+    """Return the fault for text that is not UTF-8. SQLite can return such text from overwritten pages."""
     return JournalFault(
         "journal_damaged", path, f"text that is not UTF-8 ({error.reason})", "an undamaged database"
     )
@@ -375,14 +375,14 @@ def _check_pragmas(connection: apsw.Connection, path: Path) -> None:
 
 
 PRUNE_BATCH_ROWS = 500
-"""Maximum number of rows pruned in one commit. The limit keeps the delay of an outcome short."""
+"""Maximum number of rows pruned in one commit. The limit means that pruning delays outcomes only briefly."""
 _decode_pruned = msgspec.json.Decoder(PruningDecision).decode
 
 
 def first_row_since(connection: apsw.Connection, path: Path, wall_us: int) -> int:
     """Return the number of the first row at or after this wall time; all earlier rows are older.
 
-    If the clock was ahead for a while, pruning keeps all rows from then on longer than necessary.
+    If the clock was ahead for a while, the rows written from then on are kept longer than necessary.
     """
     found = fetch_one(connection, path, "SELECT min(n) FROM rows WHERE wall_us >= ?", (wall_us,))
     last = fetch_one(connection, path, "SELECT coalesce(max(n), 0) + 1 FROM rows")

@@ -74,7 +74,7 @@ REFUSED_WINDOW_US = 10_000_000
 MAX_REFUSED_ROWS = 4
 """Maximum number of rows for refused acknowledgements within `REFUSED_WINDOW_US`.
 
-Further ones are only counted. Otherwise their sender could fill the disk.
+Further refusals are only counted. Otherwise the sender could fill the disk.
 """
 
 
@@ -145,7 +145,7 @@ _FAULT = msgspec.json.Decoder(RecordedFault)
 class Totals(msgspec.Struct, kw_only=True, omit_defaults=True):
     """The totals of the rows so far.
 
-    A checkpoint contains them, so that a start needs to read only later rows.
+    Each checkpoint contains the totals, so that only later rows need to be read at startup.
     """
 
     session: int = 0

@@ -46,7 +46,7 @@ class Keyring(NamedTuple):
     def unsigned_handovers(self) -> tuple[str, ...]:
         """Descriptions of the handovers that the old key did not sign."""
         return tuple(
-            f"the key from row {n} on (the previous key was lost; only a person's statement links the keys)"
+            f"the key as of row {n} (the previous key was lost; only a person's statement links the keys)"
             for n in self.lost
         )
 
@@ -71,7 +71,7 @@ def read_keyring(connection: apsw.Connection, path: Path, first: PublicKey) -> K
 
 
 def check_in_place(connection: apsw.Connection, path: Path, row: Row) -> None:
-    """Check, without a walk, that a row matches its digest and that its link continues the previous row.
+    """Check, without a walk, that a row matches its digest and that its link continues the chain.
 
     After this check, the row's signature authenticates its contents. Raises JournalFault.
     """
@@ -133,7 +133,7 @@ class VerificationResult(NamedTuple):
 
 
 class JournalWalk:
-    """One walk along the rows of a journal."""
+    """A walk through the rows of a journal."""
 
     def __init__(self, connection: apsw.Connection, path: Path) -> None:
         """Start before the first row. Raises JournalFault if the journal is empty."""
@@ -326,7 +326,7 @@ class JournalWalk:
     def _outbox_matches(self, waiting: Ranges) -> bool:
         """Return whether exactly these outcomes are in the outbox, according to the index of their numbers.
 
-        The index makes a start fast at a table whose outcomes are never settled. A complete verification
+        The index keeps startup fast at a table whose outcomes are never settled. A complete verification
         reads the rows instead, and detects an incorrect index.
         """
         if self._fetch("SELECT count(*) FROM outbox WHERE n <= ?", self.n) != [
@@ -382,7 +382,7 @@ def check_stray_rows(connection: apsw.Connection, path: Path, last_n: int = MAX_
     A stray row could stop the writer or appear in the result of a query. Pass `last_n` only while the journal
     is locked; otherwise new rows would be reported.
     """
-    expected = "rows from 1 on" if last_n == MAX_N else f"rows 1 to {last_n}"
+    expected = "rows numbered from 1" if last_n == MAX_N else f"rows 1 to {last_n}"
     for table in ("rows", "evidence", "outbox"):
         statement = f"SELECT n FROM {table} WHERE n < 1 OR n > ? LIMIT 1"  # noqa: S608 - fixed names
         stray = fetch_one(connection, path, statement, (last_n,))
@@ -392,7 +392,7 @@ def check_stray_rows(connection: apsw.Connection, path: Path, last_n: int = MAX_
 
 
 def _check_orphans(connection: apsw.Connection, path: Path, walked_n: int) -> None:
-    """Raise JournalFault if evidence or an outbox entry after the walked rows has no row.
+    """Raise JournalFault if evidence or an outbox entry after the walked rows belongs to no row.
 
     A row written during the walk is committed together with its evidence and entry, and is not reported.
     """

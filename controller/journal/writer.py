@@ -36,7 +36,7 @@ class Ticket:
         self.rows: tuple[Row, ...] = ()
         """The entry's rows; empty until they are durable."""
         self.fault: JournalFault | None = None
-        """The fault for which an acknowledgement was refused. It is set before the ticket is durable."""
+        """The reason for refusing an acknowledgement, or None. It is set before the ticket is durable."""
         self._durable = Event()
 
     @property
@@ -50,7 +50,7 @@ class Ticket:
         return tuple(row for row in self.rows if row.seq is not None)
 
     def wait(self, timeout_s: float | None = None) -> bool:
-        """Wait for the rows to reach the disk; return False on timeout. Not for the core's thread."""
+        """Wait for the rows to reach the disk; return False on timeout. Never call in the core's thread."""
         return self._durable.wait(timeout_s)
 
     def mark_durable(self, rows: Sequence[Row]) -> None:
@@ -114,7 +114,7 @@ class Limits:
     """Size, in pages (67 MB), at which the WAL is reported as a fault if a reader keeps it from being written
     back."""
     retry_s: float = 0.1
-    """Pause after the first failed write. It doubles with each attempt, up to 50 times this duration."""
+    """Pause after the first failed write. The pause doubles with each attempt, up to 50 times this value."""
     file_check_s: float = 1.0
     """Interval at which an idle writer checks that the journal's files have not been replaced."""
 
@@ -383,7 +383,7 @@ class Writer:
             found = f"{type(error).__name__}: {error}"
             self._alarms.begin(
                 "listener",
-                JournalFault("journal_teller_failed", self._path, found, "a listener without errors"),
+                JournalFault("journal_teller_failed", self._path, found, "a listener that raises no error"),
             )
         else:
             self._alarms.end("listener")

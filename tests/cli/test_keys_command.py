@@ -266,7 +266,7 @@ def test_without_a_journal_no_key_is_made(
     before = everything_in(tmp_path)
     code, _, err = printed(capsys, does, "table", str(file), "--journal", str(empty), "--reason", "yearly")
     assert code == 1
-    assert "name its folder" in err
+    assert "specify its folder" in err
     assert everything_in(tmp_path) == before
 
 
