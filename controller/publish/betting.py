@@ -25,7 +25,7 @@ MAX_STATEMENT_BYTES = 32_768
 BetKind = Literal["wagers", "play"]
 """The bets that the table accepts: all wagers, or Play only (T-DEAL-4: Three Card Poker, cards out)."""
 StatementKind = Literal[BetKind, "late"]
-"""The bets that a statement covers; `late` means wagers confirmed with the dice out (C34-MK-1b)."""
+"""The bets that a statement covers; `late` means wagers confirmed while the dice are out (C34-MK-1b)."""
 Nonce = Annotated[str, Meta(pattern="^[0-9a-f]{32}$")]
 Digest = Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
 """The SHA-256 of a wager request. The engine books only the request with the confirmed digest."""
@@ -36,9 +36,9 @@ class OpenStatement(msgspec.Struct, frozen=True, kw_only=True):
 
     The statement is neither retained nor journaled. Times are in microseconds of the table's monotonic clock
     in this session. `t` is the time of the statement. Bets were open up to the time `until`; all readings
-    from before `until` have been judged. `round` is the round of bets, and `sequence` is the number of the
-    newest outcome. `heard` maps the nonces of the answered queries to the times at which the table received
-    them, which are never later than `until`.
+    from before `until` have been judged. `round` is the number of the round of bets, and `sequence` that of
+    the newest outcome. `heard` maps the nonces of the answered queries to the times at which the table
+    received them, which are never later than `until`.
 
     With `takes` "play", `folded` lists the positions that have folded. The table accepts no Play at these
     positions.

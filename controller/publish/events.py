@@ -48,11 +48,11 @@ TimeQuality = Literal["synchronized", "unsynchronized"]
 class Event(msgspec.Struct, frozen=True, kw_only=True):
     """An outcome for the settlement engine and the staff.
 
-    `id` is table/session/number, and is unique. `sequence` is the number with leading zeros; the numbers of a
-    table have no gaps. `time` is the wall time at which the journal recorded the outcome, for information
-    only. `timequality` is the state of the wall clock at that time. `tabletime` is the time of the decision,
-    in microseconds of the table's monotonic clock. `subject` is the attempt, round or game, such as
-    `roll/12`. `chain` is the hash of the outcome's journal row; acknowledgements repeat it.
+    `id` is table/session/number, and is unique. `sequence` is the outcome's number with leading zeros; a
+    table's numbers have no gaps. `time` is the wall time at which the journal recorded the outcome, for
+    information only. `timequality` is the state of the wall clock at that time. `tabletime` is the time of
+    the decision, in microseconds of the table's monotonic clock. `subject` is the attempt, round or game,
+    such as `roll/12`. `chain` is the hash of the outcome's journal row; acknowledgements repeat it.
     """
 
     specversion: Literal["1.0"] = "1.0"
@@ -105,10 +105,10 @@ class PlayerEvent(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Acknowledgement(msgspec.Struct, frozen=True, kw_only=True, tag="acknowledged", tag_field="answer"):
-    """The settlement engine's acknowledgement of an outcome, sent after the engine has committed the
-    outcome's effect.
+    """The settlement engine's acknowledgement of an outcome.
 
-    `id` and `chain` are the event's. `by` is the engine's name.
+    The engine sends it after committing the outcome's effect. `id` and `chain` are the event's. `by` is the
+    engine's name.
     """
 
     id: Name
@@ -191,8 +191,8 @@ class ProgressReport(msgspec.Struct, frozen=True, kw_only=True, tag="meeting", t
     none. `key` is the engine's public key in hexadecimal digits, and `endorsed` is the previous key's
     signature over it. `earlier` lists the earlier rotations, newest first, for a table that was switched off
     when the keys were replaced. `told` is the number of the newest outcome known to the engine, settled or
-    not. A table ignores a report whose `told` is lower than the newest acknowledged outcome, because it is an
-    old copy.
+    not. A table ignores a report whose `told` is lower than the newest acknowledged outcome, because such a
+    report is an old copy.
     """
 
     table: Name
@@ -212,7 +212,7 @@ class LineBet(msgspec.Struct, frozen=True, kw_only=True, tag="line_bet", tag_fie
     The table enters the report as the input `line_bet` (C34-DICE-4, CV1-SHOOT-1). Play does not wait for it.
 
     `session` is the session in the table's status. `sequence` is the number of the newest settled outcome,
-    and `step` the wager book's step, at the time of the report. The table ignores older reports.
+    and `step` is the wager book's step, both at the time of the report. The table ignores older reports.
     """
 
     table: Name
@@ -276,7 +276,7 @@ class TableStatus(msgspec.Struct, frozen=True, kw_only=True):
     """A table's status, retained by the broker.
 
     The broker publishes `offline` if the table's connection is lost. `session` counts the starts of the
-    table's controller. `headline` is for people, and `faults` are the codes of all active faults.
+    table's controller. `headline` is a text for people, and `faults` lists the codes of all active faults.
     `unacknowledged` is the number of outcomes from the oldest unacknowledged one to the newest. `sequence`
     and `chain` are those of the newest outcome.
     """
@@ -296,7 +296,7 @@ class TableStatus(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Message(NamedTuple):
-    """A journal row as sent: the event, and the version for players (None if the type is not for players)."""
+    """The message for a journal row: the event, and its version for players (None if there is none)."""
 
     n: int
     seq: int
@@ -333,7 +333,10 @@ _read_answer: Callable[[bytes], Answer] = msgspec.json.Decoder(Answer).decode
 
 
 def build_message(row: Row, table: str, key: Signer) -> Message:
-    """Return a row's outcome as sent. Raises ValueError if the row has no outcome or its body was pruned."""
+    """Return the message for a row's outcome.
+
+    Raises ValueError if the row has no outcome or its body was pruned.
+    """
     if row.seq is None or row.body is None:
         raise ValueError(f"row {row.n} has no outcome, or its outcome was pruned")
     outcome = _read_outcome(row.body)

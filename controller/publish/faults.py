@@ -51,13 +51,13 @@ _CONNECTED = "automatically, once the broker accepts the connection"
 FAULTS: Mapping[str, PublishFaultKind] = {
     "settlement_silent": PublishFaultKind(
         "the settlement engine does not acknowledge outcomes",
-        "the engine is stopped, or cut off from the broker or the table",
+        "the engine is not running, or is cut off from the broker or the table",
         _START,
         _ANSWERED,
     ),
     "settlement_behind": PublishFaultKind(
         "more outcomes are waiting for the settlement engine than the table's `max_unacknowledged` allows",
-        "the engine is stopped, cut off or too slow",
+        "the engine is not running, is cut off, or is too slow",
         _START,
         "automatically, once at most half of `max_unacknowledged` are waiting and no attempt is in progress",
         locks=True,
@@ -66,7 +66,7 @@ FAULTS: Mapping[str, PublishFaultKind] = {
         "no settlement engine is connected to this table",
         "the table's file has no `publish:` section, and the controller is installed without a settlement"
         " engine",
-        "install the controller with the extra `settlement`, or set the destination of outcomes in"
+        "install the controller with the `settlement` extra, or set the destination of outcomes in"
         " `publish: to:`",
         "when the controller starts with a settlement engine configured",
     ),
@@ -89,7 +89,7 @@ FAULTS: Mapping[str, PublishFaultKind] = {
         "the settlement engine in this process can't start with its current settings",
         "its database is in use, its database belongs to another table or a newer program, or its port is in"
         " use",
-        "correct the setting that the fault names, or release the database or port; the controller tries"
+        "correct the setting named in this message, or release the database or port; the controller tries"
         " again at the next outcome",
         "automatically, once the engine starts",
     ),
@@ -101,7 +101,7 @@ FAULTS: Mapping[str, PublishFaultKind] = {
     ),
     "broker_unreachable": PublishFaultKind(
         "there is no connection to the broker",
-        "the broker is stopped, or the network is down",
+        "the broker is not running, or the network is down",
         "check the broker and the cable; outcomes wait in the outbox",
         _CONNECTED,
     ),
@@ -147,7 +147,7 @@ FAULTS: Mapping[str, PublishFaultKind] = {
     ),
     "answer_forged": PublishFaultKind(
         "an answer arrived that the settlement engine's key did not sign; it was ignored",
-        "another program writes to the table's topic, or the engine has another key",
+        "another program writes to the table's topic, or the engine has a different key",
         "find the program that writes to the topic; if the engine's key was replaced, enter the new key"
         " (`tablectl settlement key` prints it) as `publish: mqtt: engine_key:` in the table's file",
         "automatically, a minute after the last such answer",
@@ -190,8 +190,7 @@ FAULTS: Mapping[str, PublishFaultKind] = {
     "outbox_unreadable": PublishFaultKind(
         "the outbox can't be read",
         "the journal's disk or file is damaged",
-        "run `tablectl journal verify`, which names the damage; publishing continues once the outbox can be"
-        " read",
+        "run `tablectl journal verify` to find the damage; publishing continues once the outbox can be read",
         "automatically, once the outbox can be read",
     ),
     "sink_failed": PublishFaultKind(
@@ -202,4 +201,4 @@ FAULTS: Mapping[str, PublishFaultKind] = {
         _CONNECTED,
     ),
 }
-"""Every fault by its code."""
+"""The catalogue entry of each fault, by code."""

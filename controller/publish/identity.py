@@ -66,7 +66,7 @@ class Pin:
     def authenticate(self, payload: bytes, answer: Answer) -> Authenticity:
         """Return whether the engine signed these bytes, which decode to `answer`.
 
-        Adopt the key in a progress report if it is the first key, or if the present key endorsed it.
+        Adopt the key in a progress report if it is the first key, or if the current key endorsed it.
         """
         if answer.signature is msgspec.UNSET:
             return "forged" if self._key is not None else "unsigned"
@@ -199,7 +199,7 @@ class DuplicateClientDetector:
     def check(self, payload: bytes, now_us: int, *, retained: bool) -> None:
         """Report another client if this table did not send the received status.
 
-        Ignore a retained status at the first connection, which might be from this table's previous run.
+        Ignore a retained status at the first connection, as it might be from this table's previous run.
         """
         if payload in self._own or (retained and self._connections < 2):
             return

@@ -1,7 +1,7 @@
 """The sink for a settlement engine behind an MQTT 5 broker.
 
 One thread connects, publishes and reads; all its waits have a time limit. The broker's acknowledgement shows
-that the broker has a message, and does not replace the settlement engine's acknowledgement.
+that the broker has a message; it is no substitute for the settlement engine's acknowledgement.
 """
 
 import select
@@ -54,7 +54,7 @@ from controller.publish.wire import Signer, UnreadableMessage, topics_of
 
 WAIT_TIMEOUT_S = 0.5
 REFUSED = 0x80
-"""The lowest MQTT reason code that is a refusal."""
+"""The lowest MQTT reason code that indicates a refusal."""
 STEADY_US = 10_000_000
 """Duration of a connection after which the delay before the next reconnection is reset."""
 RETRY_S = 1.0
@@ -162,12 +162,12 @@ class MqttSink:
             self._wake_thread()
 
     def send_status(self, status: TableStatus) -> None:
-        """Publish the table's status, now and after each connection."""
+        """Publish the table's status, now and after each reconnection."""
         self._status, self._status_is_new = status, True
         self._wake_thread()
 
     def show(self, board: bytes) -> None:
-        """Publish the table's board, now and after each connection."""
+        """Publish the table's board, now and after each reconnection."""
         self._board, self._board_is_new = board, True
         self._wake_thread()
 

@@ -1,7 +1,7 @@
 """The sink's interface, and the rules for offering messages to it.
 
 The number of messages in flight is limited, and unacknowledged messages are offered again after a delay.
-`SilenceMonitor` detects that settlement has been silent for too long or is too far behind. The module does no
+`SilenceMonitor` detects when settlement has been silent for too long or is too far behind. The module does no
 I/O. Times, in microseconds, and random numbers are passed in.
 """
 
@@ -83,7 +83,7 @@ class Backoff:
         return round(max_us * (0.5 + self._random_fraction() / 2))
 
     def shorten(self) -> None:
-        """Shorten the next delay, but not at once to the first delay, because the receiver might be slow."""
+        """Shorten the next delay, but not straight back to the first, as the receiver might be slow."""
         self._tries //= 2
 
     def reset(self) -> None:
@@ -111,7 +111,9 @@ class Window:
 
     @property
     def room(self) -> int:
-        """The number of further outcomes that can be offered, counted from the oldest unacknowledged one."""
+        """The number of further outcomes that can be offered. The window's size limits the span from the
+        oldest unacknowledged outcome to the newest offered one.
+        """
         oldest = self.oldest
         if oldest is None:
             return self._size
@@ -162,7 +164,7 @@ class Window:
 
 
 class SilenceMonitor:
-    """Detects that settlement has been silent for too long or is too many outcomes behind."""
+    """Detects when settlement has been silent for too long or is too many outcomes behind."""
 
     def __init__(self, settings: PublishSettings) -> None:
         self._max_waiting = settings.max_unacknowledged
@@ -195,7 +197,7 @@ BETS_REPORT_EVERY_US = 200_000
 
 
 class NewestReport(Generic[T]):
-    """Limits the rate of reports. It keeps only the newest report until one is due, and drops repetitions.
+    """Limits the rate of reports. It keeps only the newest report until one is due, and drops duplicates.
 
     A report older than the previous one, or older than the outcomes acknowledged at the start, is a copy and
     is ignored.

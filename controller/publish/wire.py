@@ -1,8 +1,8 @@
 """Messages on the wire: decoding within limits, signatures, and topics.
 
 A receiver must survive invalid messages, which any client with write access to a topic can send. An Ed25519
-signature is always the last member of the JSON object. It covers the SHA-256 of a purpose and of the message
-without that member. Because of the purpose, a signature of one kind of message is not valid for
+signature is always the last member of the JSON object. It covers the SHA-256 of a purpose followed by the
+message without that member. Because of the purpose, a signature on one kind of message is not valid on
 another kind.
 
 `python -m controller.publish.wire --table NAME ... --settlement NAME [--staff NAME] [--players NAME=TABLE]`
@@ -68,7 +68,7 @@ class Verifier(Protocol):
     """A public key."""
 
     def verify(self, link: bytes, signature: bytes) -> bool:
-        """Return whether this key made the signature of these 32 bytes."""
+        """Return whether `signature` is this key's signature of these 32 bytes."""
 
 
 def sign_message(unsigned: bytes, purpose: bytes, key: Signer) -> bytes:
@@ -117,7 +117,7 @@ def topics_of(table: str, prefix: str = PREFIX) -> Topics:
 
 
 def check_name(name: str) -> None:
-    """Raise ValueError if a name can't be a topic level, a client id and a common name."""
+    """Raise ValueError if a name can't be used as a topic level, a client id and a common name."""
     if not TABLE_NAME.fullmatch(name):
         raise ValueError(
             f"found the name {name!r}, expected 1 to 64 letters, digits, '-', '_' and '.', which are"
