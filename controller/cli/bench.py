@@ -154,7 +154,7 @@ class _Job:
     def _unwritable_message(self, error: OSError) -> str:
         command = f"sudo tablectl calibrate {self._does} {self._device}"
         return (
-            f"{error.filename}: this screen can't write to the file ({error.strerror}); run `{command}`"
+            f"{error.filename}: this console can't write to the file ({error.strerror}); run `{command}`"
             " on the table's machine"
         )
 
@@ -165,7 +165,7 @@ def begin(socket: str, does: Does, device: str, token: str) -> GuidedWork:
 
 
 def doctor(socket: str) -> Sequence[CheckResult]:
-    """Check the machine and the table, except ports and private folders, which a screen can't access."""
+    """Check the machine and the table, except ports and private folders, which the console can't access."""
     status, why = command.status_at(socket)
     name = command.TABLE if Path(command.TABLE).exists() else None
     settings, loaded = (None, []) if name is None else table_checks.load(name)

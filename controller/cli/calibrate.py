@@ -47,8 +47,8 @@ from drivers.node.device import NodeSettings
 from drivers.registry import DEVICE_MODULES, device_type
 
 ROUGH_MM = 400.0
-"""Maximum deviation of a die from the requested place, in mm along x or y, with a rough calibration. A larger
-deviation means that the die was laid at a different place.
+"""Maximum deviation of a die from the requested place, in mm along x or y, if the camera already has a rough
+calibration. A larger deviation means that the die was laid in the wrong place.
 """
 
 

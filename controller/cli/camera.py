@@ -166,7 +166,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     commands = parser.add_subparsers(metavar="WHAT", required=True, dest="what")
     read = commands.add_parser(
         "read",
-        help="read the dice in pictures of dice at rest",
+        help="read the faces of resting dice in pictures",
         description="read the upper faces of dice at rest in each picture; exit 1: a picture was refused",
     )
     read.add_argument(

@@ -40,10 +40,10 @@ from drivers.vision.calibration import (
 from drivers.vision.rig import CaptureSettings, LensSettings, Rig, RigFile
 
 GOOD_MM = 2.0
-"""Upper limit of errors drawn in green: a tenth of a die, and less than the error for a die in flight."""
+"""Upper limit of errors drawn in green: a tenth of a die, and less than a flying die's position error."""
 MIN_CAMERA_DISTANCE_MM = 300.0
-"""Minimum horizontal distance between two cameras. Closer cameras, 1.5 m above the felt, measure a die's
-height with an error of at least 8 mm.
+"""Minimum horizontal distance between two cameras. If they are closer, cameras 1.5 m above the felt measure a
+die's height with an error of at least 8 mm.
 """
 SETTLING_FRAMES = 10
 """Number of frames skipped before a picture; a device's first frames can be dark."""
@@ -118,7 +118,7 @@ def add_arguments(commands: "argparse._SubParsersAction[argparse.ArgumentParser]
         metavar="IMAGE",
         nargs="*",
         type=Path,
-        help="pictures of the tilted board, near and far, in all parts of the picture",
+        help="pictures of the tilted board, near and far, in all parts of the frame",
     )
     calibrate.add_argument(
         "--flat",

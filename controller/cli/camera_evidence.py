@@ -44,7 +44,7 @@ SHOWN_DIGITS = 12
 
 
 def open_keeper(wanted: EvidenceSettings | None) -> StorageThread | None:
-    """Return the keeper of a rig's pictures; None if the rig stores none. Raises CameraInputError."""
+    """Return the thread that stores a rig's pictures, or None if it stores none; raises CameraInputError."""
     if wanted is None:
         return None
     folder = Folder(Path(wanted.folder))
@@ -66,8 +66,8 @@ def add_arguments(commands: "argparse._SubParsersAction[argparse.ArgumentParser]
     actions = evidence.add_subparsers(metavar="WHAT", required=True, dest="action")
     listed = actions.add_parser(
         "list",
-        help="list the files, the oldest first",
-        description="list the files, the oldest first",
+        help="list the files, oldest first",
+        description="list the files, oldest first",
     )
     listed.add_argument("--verify", action="store_true", help="also read each file and compare its SHA-256")
     listed.set_defaults(handler=_list)
@@ -152,7 +152,7 @@ def _prune(arguments: argparse.Namespace) -> int:
         folder = Folder(Path(wanted.folder))
         days, max_mb = days or wanted.days, wanted.max_mb if max_mb is None else max_mb
     if days is None and max_mb is None:
-        raise CameraInputError("no limit is given; use --rig, --days or --max-mb")
+        raise CameraInputError("no limit was given; use --rig, --days or --max-mb")
     limits = Limits(days or 10**6, 10**9 if max_mb is None else max_mb)
     wall = _wall()
     if days is not None and not wall.synced:

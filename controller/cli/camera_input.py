@@ -24,10 +24,11 @@ MAX_UNSTAMPED = 30
 """Number of consecutive frames without a usable timestamp after which a camera is rejected."""
 
 MAX_OUTSIDE = 0.1
-"""Maximum distance of a calibrated point from the picture's edge, as a fraction of the picture's size. A
+"""Maximum distance of a calibrated point outside the picture's edge, as a fraction of the picture's size. A
 point farther outside indicates a picture of the wrong size."""
 MAX_MISSING = 0.05
-"""Maximum fraction of missing frames in a complete video; the count in a header might be an estimate."""
+"""Maximum fraction of frames that may be missing before a video is reported as cut off. The frame count in a
+video's header can be an estimate."""
 
 _rig_file_of = converter_of(RigFile)
 
@@ -68,7 +69,7 @@ def load_picture(path: Path) -> Array:
         raise CameraInputError(f"{path}: cannot read this picture ({error.strerror})") from error
     if picture is None:
         raise CameraInputError(
-            f"{path}: found no picture in this file, expected JPEG, PNG or a format that OpenCV can read"
+            f"{path}: found no picture in this file, expected JPEG, PNG or another format that OpenCV reads"
         )
     return picture
 
@@ -199,9 +200,9 @@ class Live:
     def __init__(
         self, source: str, capture: CaptureSettings | None = None, points: Sequence[Sequence[float]] = ()
     ) -> None:
-        """Use this device or video; a device is set up as in `capture`.
+        """Use this device or video; a device is set up as `capture` specifies.
 
-        `frames` refuses frames of a different size, or too small to contain the rig's `points`.
+        `frames` refuses frames of a different size, and frames too small to contain the rig's `points`.
         """
         self.source = source
         self._capture = capture

@@ -101,7 +101,7 @@ def watched(cameras: Cameras) -> Iterator[tuple[int, Array]]:
 
 
 def _side_by_side(pictures: Sequence[Array | None]) -> Array:
-    """Return pictures in a row, at the size of the first; a missing picture is black."""
+    """Join pictures side by side, at the size of the first; a missing picture is black."""
     height, width = next(picture.shape[:2] for picture in pictures if picture is not None)
     dark: Array = np.zeros((height, width, 3), np.uint8)
     row = [dark if picture is None else cv2.resize(picture, (width, height)) for picture in pictures]

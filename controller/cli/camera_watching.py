@@ -318,7 +318,7 @@ class Cameras:
         return DeviceWatch(self._rigs, keep)
 
     def frames(self) -> Iterator[Frame]:
-        """Yield frames as they arrive, until a source ends; raises CameraInputError if opening fails."""
+        """Yield frames as they arrive, until a source ends; raises CameraInputError if one can't be used."""
         if len(self._lives) == 1:
             for t_us, picture in self._lives[0].frames():
                 yield 0, t_us, picture
@@ -387,7 +387,7 @@ class DeviceWatch:
 
 
 def frames_of_all(sources: Sequence[Iterator[tuple[int, Array]]]) -> Iterator[Frame]:
-    """Yield the frames of several sources as they arrive, until one source ends. Each source has a thread."""
+    """Yield the frames of several sources as they arrive, until one ends; a thread reads each source."""
     arrived: queue.Queue[Frame | Exception | None] = queue.Queue(MAX_WAITING_FRAMES * len(sources))
     stopped = threading.Event()
 

@@ -49,7 +49,7 @@ from controller.model.verdicts import Notice, Reason
 _SILENT_REFUSALS = frozenset(("unknown_input", "no_change"))
 """Causes of refusals that the commentary omits."""
 _SILENT_CLOSINGS = frozenset(("dice_released",))
-"""Causes for which the commentary omits the close of bets; in some games, every throw closes them."""
+"""Causes for which the commentary omits the closing of bets; in some games, every throw closes them."""
 _RESULT_WIDTH = 8
 """Width of a result in columns, enough for two dice, a number and its colour, or three cards."""
 _TEXT_COLUMN = 7 + _RESULT_WIDTH + 2

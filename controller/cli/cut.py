@@ -248,7 +248,7 @@ def _progress(done: int, status: Json) -> None:
 
 def _piece(socket: str, first: int, last: int) -> Piece:
     """Cut these attempts from the recording after the recorder has written them."""
-    # Help must work without the extra `journal`.
+    # Help must work without the `journal` extra.
     from controller.cli.journal_source import RemoteJournal, recording_of  # noqa: PLC0415 - optional dependency
     from controller.journal.faults import JournalFault  # noqa: PLC0415 - optional dependency
 

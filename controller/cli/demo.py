@@ -1,4 +1,4 @@
-"""`tablectl demo`: play at virtual tables with the engine of real tables, and comment on the outcomes."""
+"""`tablectl demo`: play games at virtual tables, run by the engine of real tables, with a commentary."""
 
 import argparse
 import shlex
@@ -211,7 +211,7 @@ def _next_steps(screen: Screen, folder: Path) -> Iterator[str]:
         *(
             [
                 (
-                    "install, once, the libraries for the journal, the device links and the screens",
+                    "install the libraries for the journal, the device links and the screens (once)",
                     f"{change_folder}make tools",
                 )
             ]

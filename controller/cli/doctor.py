@@ -198,7 +198,7 @@ def _members(
     status: Json | None,
     findings: Sequence[Finding],
 ) -> dict[str, str]:
-    """Return the archive's files by name; an unavailable file contains the reason."""
+    """Return the archive's files by name; a file whose contents are unavailable contains the reason."""
     quiet = None if status is None else bundle.status_without_free_text(status)
     assert quiet is None or isinstance(quiet, dict)
     members = {
@@ -225,7 +225,7 @@ def _members(
 def _without_free_text(
     findings: Sequence[Finding], status: Json | None, quiet: Json | None
 ) -> Iterator[Finding]:
-    """Yield the findings without text from people or from the table's file, which might contain secrets."""
+    """Yield the findings without text from people or from the table's file; such text might be secret."""
     of_status = set() if status is None else set(machine_checks.controller(status, ""))
     for found in findings:
         if found.about == table_checks.TABLE_FILE:

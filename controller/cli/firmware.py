@@ -1,4 +1,4 @@
-"""`tablectl firmware`: build a board's firmware, flash it, and verify what a board runs.
+"""`tablectl firmware`: build a board's firmware, flash it, and verify the firmware that a board runs.
 
 A UF2 file contains a board's files as a littlefs file system.
 """
@@ -231,7 +231,7 @@ def _build(arguments: argparse.Namespace) -> dict[str, object]:
     if not 64 * 1024 <= fs_bytes < chip.flash_bytes or fs_bytes % SECTOR_BYTES:
         raise ValueError(
             f"--fs-kib: found {fs_bytes // 1024}, expected a multiple of 4 from 64 to"
-            f" {(chip.flash_bytes - SECTOR_BYTES) // 1024}, less than the chip's flash"
+            f" {(chip.flash_bytes - SECTOR_BYTES) // 1024}, so that the file system is smaller than the flash"
         )
     content = uf2_of(file_system(settings, fs_bytes), chip)
     _write_private(arguments.out, content)

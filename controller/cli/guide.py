@@ -1,4 +1,4 @@
-"""The dialogue with a technician at a table in test mode, which ends with the connection."""
+"""The dialogue with a technician at a table in test mode. Test mode ends when the connection closes."""
 
 import argparse
 import select
@@ -31,7 +31,7 @@ Ending = Literal["done", "skipped", "timeout"]
 
 
 class _Line(msgspec.Struct):
-    """A line of the test connection: a reading or an answer."""
+    """A line received on the test connection: a reading or an answer."""
 
     reading: AnyReading | None = None
     ok: bool | None = None
@@ -54,8 +54,8 @@ class TestLink:
     ) -> None:
         """Start a test; raises OutOfReachError or RefusedError.
 
-        At a screen, `token` identifies the person, and `who` is ignored. Answers come from `keyboard`, by
-        default standard input.
+        If a `token` is given, it identifies the person, and `who` is ignored. Answers are read from
+        `keyboard`, by default standard input.
         """
         self._path = path
         self._keyboard = sys.stdin if keyboard is None else keyboard
@@ -197,7 +197,7 @@ class Guide:
         print(f"{last} ", end="", file=self.stream, flush=True)
 
     def perform(self, step: Step, dev: str) -> Ending:
-        """Request a step and pass it the readings; Enter ends the step, `s` and Enter skip it."""
+        """Request a step and pass it the readings; Enter ends the step, and `s` then Enter skips it."""
         self.request(step.request)
         self.link.fresh()
         self.link.show_request(step.lamp_text)

@@ -36,7 +36,7 @@ _identity_of = converter_of(Identity)
 
 
 UNREADABLE = (OutOfReachError, RefusedError, JournalFault)
-"""Errors that prevent the reading of a journal."""
+"""Errors that prevent a journal from being read."""
 
 
 def report_unreadable(error: Exception) -> int:
@@ -69,7 +69,10 @@ class RemoteJournal:
     ) -> None:
         """After a JournalFault, print why recent rows might be missing."""
         if isinstance(error, JournalFault) and self._held_back:
-            say("rows written since bets opened can be read after bets have closed and hands are decided")
+            say(
+                "rows written since bets opened can be read only after bets have closed and the hands are"
+                " decided"
+            )
 
     def rows(
         self, from_n: int = 1, to_n: int | None = None, types: Collection[str] = (), *, evidence: bool = False

@@ -39,7 +39,7 @@ COMMANDS = {
     "release": "sign the list of a release's files, and check an installation against it",
     "completion": "print a shell script that completes commands, options and file names",
     "doctor": "check the machine and the table, and pack the results into an archive for support",
-    "firmware": "build a board's firmware, flash it, and verify what a board runs",
+    "firmware": "build a board's firmware, flash it, and verify the firmware that a board runs",
     "udev": "print udev rules that give the connected serial ports persistent names",
     "recall": "show a past outcome and its evidence",
     "explain": "explain and draw the judgement of one throw, spin or deal",
@@ -167,7 +167,7 @@ def _execute(chosen: str, words: list[str]) -> int:
     except PermissionError as error:
         if error.filename is None:
             why = error.strerror or str(error)
-            say(f"the system refused this user an action ({why}); run the command as root")
+            say(f"the system does not allow this user to do this ({why}); run the command as root")
         else:
             what = f"{error.filename}: this user may not access the file"
             say(f"{what}; run the command as root or as the owner")
@@ -260,7 +260,7 @@ _FOLDERS = frozenset({"DIR"})
 
 
 def _add_completion(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("shell", choices=("bash", "zsh", "tcsh"), help="the shell to complete in")
+    parser.add_argument("shell", choices=("bash", "zsh", "tcsh"), help="the shell that the script is for")
 
 
 def _complete(arguments: argparse.Namespace) -> int:

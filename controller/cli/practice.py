@@ -97,7 +97,7 @@ class AttemptResult:
 
 @dataclass(slots=True)
 class Turn:
-    """One attempt of the practice: the simulated scene, and the table's result."""
+    """One attempt in a practice session: the simulated scene, and the table's result."""
 
     scene: Scene
     card: Input | None = None
@@ -298,7 +298,7 @@ class Practice:
         return started
 
     def stage(self) -> str:
-        """Return the stage that the High Roller game had when the person started the roll."""
+        """Return the stage of the High Roller game when the person started the roll."""
         return self._stage
 
     def begun(self, act: Act) -> None:
@@ -338,10 +338,10 @@ class Practice:
         return DEFECT if self._failed else OK
 
     def _guard(self, run: Callable[[], None]) -> None:
-        """Run a thread's function; if it fails, save the traceback and end the practice with a message."""
+        """Run a thread's function; if it fails, save the traceback and end the session with a message."""
         try:
             run()
-        except Exception as error:  # noqa: BLE001 - a thread that died would leave the practice waiting
+        except Exception as error:  # noqa: BLE001 - a thread that died would leave the session waiting
             self._failed = True
             self._stopping.set()
             kept = self._folder / _FAILURE_LOG
@@ -349,7 +349,7 @@ class Practice:
                 traceback.print_exception(error, file=log)
             thread, what = threading.current_thread().name, str(error) or type(error).__name__
             self._screen.line()
-            say(f"practice: the {thread} thread failed ({what}), so the practice ends; details are in {kept}")
+            say(f"practice: the {thread} thread failed ({what}), so the session ends; details are in {kept}")
             say(f"run the same command again; if it fails again, send {kept} to support")
 
     def _over(self) -> bool:
@@ -407,7 +407,7 @@ class Practice:
     def _prompt(self) -> None:
         self._screen.line(f"You are the staff. The Enter key {self._staff.does}; then rule if needed:")
         self._screen.line(f"  {self._staff.rulings}, accept, lock, unlock ... `score` shows the score,")
-        self._screen.line("  `end` or Ctrl-D ends the practice.")
+        self._screen.line("  `end` or Ctrl-D ends the session.")
         while not self._stopping.is_set():
             try:
                 typed = self._typed.get(timeout=_POLL_S)

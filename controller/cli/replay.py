@@ -79,7 +79,7 @@ def cores() -> int:
 
 
 def count_lines(lines: int) -> None:
-    """Add to the number of lines read, in a worker."""
+    """In a worker, add to the shared count of lines read."""
     if _worker is not None:
         with _worker.lines.get_lock():
             _worker.lines.value += lines
@@ -364,7 +364,10 @@ def _replay_log(name: str, arguments: argparse.Namespace, progress: Callable[[in
     if arguments.wheel is not None:
         expected = "--wheel only with --device ss2"
         raise LogError(
-            "--wheel", "--wheel with a recorded log", expected, "omit it; the log's header has the wheel"
+            "--wheel",
+            "--wheel with a recorded log",
+            expected,
+            "omit it; the log's header describes the wheel",
         )
     with open_log(name, lenient=arguments.lenient) as log:
         setup = build_setup(log.header, ruleset_of(log, arguments.rules), log.name, arguments.calls)

@@ -58,7 +58,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     verify = add_subcommand(
         what,
         "check",
-        "compare the pay table's exact house edges with the document's; exit 1: some are not accepted",
+        "compare the pay table's exact house edges with the document's; exit 1: a finding is not accepted",
     )
     verify.set_defaults(handler=_check)
     accept = add_subcommand(what, "accept", "accept findings of `check`, with a person's name and a reason")

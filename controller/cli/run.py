@@ -69,7 +69,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--readings",
         metavar="PATH",
-        help="get readings as JSON lines from a FIFO, a Unix socket or - (standard input; the table stops"
+        help="receive readings as JSON lines from a FIFO, a Unix socket or - (standard input; the table stops"
         " when the input ends) instead of from the table's devices",
     )
     parser.add_argument(

@@ -37,7 +37,7 @@ class Entry(NamedTuple):
 
 
 class Screen:
-    """A text stream, typically a terminal, laid out for people."""
+    """A text stream, typically a terminal, with output laid out for people."""
 
     def __init__(self, stream: TextIO, environment: Mapping[str, str] = os.environ) -> None:
         """Detect the stream's capabilities.

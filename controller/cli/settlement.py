@@ -95,7 +95,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     key = add_subcommand(actions, "key", "show the engine's public key, for a table's `engine_key`")
     key.add_argument("--rotate", action="store_true", help="create a new key, signed with the current key")
     add_subcommand(
-        actions, "prove", "check every movement of money, balance, seal and replay; exit 1: a check failed"
+        actions,
+        "prove",
+        "check every movement of money, balance, signature and stake, and replay all steps; exit 1: a check"
+        " failed",
     )
     enrol = add_subcommand(actions, "enrol", "pin a table's public key and rule set")
     enrol.add_argument("table", help="the table's name")
@@ -116,7 +119,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         actions,
         "rounds",
         "print, for each round, the time from the last wager to the close of bets, and from the close of bets"
-        " to the motion and to the result",
+        " to the first movement (dice released, ball dropped or first card dealt) and to the result",
     )
     rounds.add_argument("table", help="the table's name")
     rounds.add_argument(
@@ -241,7 +244,7 @@ def _enrol(arguments: argparse.Namespace, key: bytes, engine: "Engine") -> None:
 
 def _release(arguments: argparse.Namespace, engine: "Engine") -> None:
     engine.release(arguments.table, arguments.who, refund=arguments.refund)
-    print(f"{arguments.table}: continues{'; its stakes are refunded' if arguments.refund else ''}")
+    print(f"{arguments.table}: continues{'; its stakes were refunded' if arguments.refund else ''}")
 
 
 def _rounds(arguments: argparse.Namespace, engine: "Engine") -> None:

@@ -1,4 +1,4 @@
-"""Exit codes, messages, standard streams, signals, argument types and output files of all commands."""
+"""Exit codes, messages, standard streams, signals, argument types and output files for all commands."""
 
 import argparse
 import codecs
@@ -39,7 +39,7 @@ UNWRITABLE = 74
 """Standard output can't be written to (a full disk, a closed stream): EX_IOERR of sysexits.h."""
 INTERRUPTED = 130
 BROKEN_PIPE = 141
-"""The code that a shell reports for a command that SIGPIPE ended."""
+"""The code that a shell reports for a command killed by SIGPIPE."""
 EXIT_CODES_HELP = (
     "exit codes:\n"
     "  0 success, 1 findings or a refusal, 2 bad log, input or usage, 3 no controller or database responds,\n"
@@ -84,7 +84,7 @@ UNLIMITED = 100_000
 
 
 def say(text: object) -> None:
-    """Write a message to standard error; a closed standard error drops it."""
+    """Write a message to standard error; if standard error is closed, drop the message."""
     if sys.stderr is None:
         return
     columns = get_terminal_size().columns if sys.stderr.isatty() else UNLIMITED
@@ -388,7 +388,7 @@ def atomic_file(path: Path, mode: int = _PUBLIC) -> Iterator[BinaryIO]:
 
 
 def unwritable_reason(path: Path) -> str | None:
-    """Return why a file can't be written at this path, or None; call this before long work."""
+    """Return why a file can't be written at this path, or None; call this before a long task."""
     try:
         descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     except OSError as error:

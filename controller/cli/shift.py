@@ -272,7 +272,7 @@ def _run_shadow(arguments: argparse.Namespace) -> int:
 
 
 def _comparison_lines(screen: Screen, table: str, attempts: Sequence[ShadowComparison]) -> Iterator[str]:
-    """Yield the numbers of attempts by agreement, then each difference and each review."""
+    """Yield the number of attempts for each kind of agreement, then each difference and each review."""
     counts = Counter(attempt.agreement for attempt in attempts)
     yield screen.styled(f"{table}: {len(attempts)} attempts", "bold")
     for agreement, (words, style) in _WORDS.items():

@@ -127,7 +127,7 @@ def add_people_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "do",
         choices=("add", "remove", "list", "unlock"),
-        help="the action; unlock is for a person locked out after wrong PINs",
+        help="the action; unlock is for a person who was locked out after wrong PINs",
     )
     parser.add_argument("name", nargs="?", metavar="NAME", help="the person's name")
     parser.add_argument(

@@ -71,7 +71,7 @@ class ThrowRenderer:
         """Start computing the first throw.
 
         Raises:
-            ImportError: the extra `physics` or `vision` is not installed.
+            ImportError: the `physics` or `vision` extra is not installed.
         """
         from drivers.sim.rendered_throws import throw  # noqa: PLC0415 - optional dependencies
 
@@ -86,7 +86,7 @@ class ThrowRenderer:
         self._next = self._submit()
 
     def ready(self) -> bool:
-        """Return whether the next throw is computed."""
+        """Return whether the next throw has been computed."""
         return self._next.done()
 
     def play(self, _seed: int, _count: int, _after_fault: bool, /) -> Act:

@@ -158,7 +158,7 @@ def status_lines(screen: Screen, status: Status, *, everything: bool) -> Iterato
 
 
 def state_style(status: Status) -> Style:
-    """Return the colour of a table's state: red with a fault, yellow if it awaits a person, else green."""
+    """Return the colour of a table's state: red with a fault, yellow if a person must act, else green."""
     if status["faults"]:
         return "red"
     waits = status.get("awaited") or status.get("locked") or status.get("testing")
@@ -231,7 +231,7 @@ def _device(name: str, device: Mapping[str, object]) -> Entry:
 
 
 def _in_short(status: Status, name: str, device: Mapping[str, object]) -> Entry:
-    """Return a device's state; omit the reason if the section of faults shows it."""
+    """Return a device's state; omit the reason if the faults section shows it."""
     entry = _device(name, device)
     if any(fault["where"] == name for fault in _list(status.get("faults"))):
         return entry._replace(text=entry.text.partition(":")[0])

@@ -88,7 +88,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 class GuidedTest:
-    """One run of `tablectl test`, or a test at a screen."""
+    """One run of `tablectl test`, or a test started from the console."""
 
     def __init__(self, arguments: argparse.Namespace, guide: Guide) -> None:
         self._arguments = arguments
@@ -133,7 +133,7 @@ class GuidedTest:
             skipped = sum(finding.status == "skipped" for finding in self._findings)
             self._guide.show(f"{self._name}: {words}" + (f", {skipped} skipped" if skipped else ""))
             if failed:
-                notice = f"the failure is a fault of the table until `tablectl test {self._name}` passes"
+                notice = f"the table reports the failure as a fault until `tablectl test {self._name}` passes"
                 self._guide.show(f"{notice}; see `tablectl faults`")
         return FAILED if failed else OK
 

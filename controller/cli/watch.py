@@ -99,7 +99,7 @@ class Watcher:
         """Number of repetitions of the last refusal."""
 
     def begin(self, path: str, topics: list[str]) -> None:
-        """Write that the watch has begun, because the first event might take a while."""
+        """Report that the watch has begun, because the first event might take a while."""
         text = f"{path}: watching {' and '.join(topics)}; Ctrl-C ends"
         self._screen.lines(self._screen.entry(Entry("", text, "dim")))
 

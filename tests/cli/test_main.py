@@ -170,8 +170,8 @@ def test_a_refusal_by_the_system_that_names_no_file_is_a_whole_sentence(
     monkeypatch.setattr("controller.cli.journal.journal_file", refused)
     assert cli.main(["journal", "verify"]) == 2
     assert capsys.readouterr().err == (
-        "tablectl: the system refused this user an action (Operation not permitted); run the command as"
-        " root\n"
+        "tablectl: the system does not allow this user to do this (Operation not permitted); run the command"
+        " as root\n"
     )
 
 

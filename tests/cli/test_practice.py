@@ -372,7 +372,7 @@ def test_an_exception_in_a_thread_ends_the_practice_with_a_message(
     table = cast("VirtualTable", None)
     assert play_single_roll.run(cast("Stage", Broken()), table, tmp_path, tmp_path / "table.yaml") == DEFECT
     told = capsys.readouterr().err
-    assert "the stage thread failed (a die of no size), so the practice ends" in told
+    assert "the stage thread failed (a die of no size), so the session ends" in told
     assert "Traceback" not in told
     assert "ZeroDivisionError" in (tmp_path / "practice.log").read_text(encoding="utf-8")
 

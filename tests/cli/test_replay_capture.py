@@ -123,4 +123,4 @@ def test_the_wheel_option_is_accepted_for_a_capture_only(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["replay", str(tmp_path / "log.jsonl"), "--wheel", "38"]) == 2
-    assert "the log's header has the wheel" in capfd.readouterr().err
+    assert "the log's header describes the wheel" in capfd.readouterr().err
