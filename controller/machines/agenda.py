@@ -71,7 +71,7 @@ NEVER_US = 2**63
 
 
 class Agenda:
-    """Numbers outcomes, collects effects, and keeps the timers. Due times are on the readings' clock."""
+    """Numbers outcomes, collects effects, and manages the timers. Due times are on the readings' clock."""
 
     def __init__(self, table: str, session: str, next_seq: int = 1) -> None:
         self.table = table

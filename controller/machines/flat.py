@@ -2,8 +2,8 @@
 
 Each cell of a machine's table, for one state and one trigger, is an arrow or a refusal. The library fires
 events, stores the state in its model, and reports each transition through a callback. Its automatic
-transitions, queue and guards are not used. The queue reports success for an event that is refused later. A
-guard gives no reason for a refusal.
+transitions, queue and guards are not used. The queue would report success for an event that is refused later,
+and a guard gives no reason for a refusal.
 """
 
 from collections.abc import Callable, Mapping

@@ -84,7 +84,7 @@ class GameMachine(Protocol):
         """Return `play` or `fold` for each position of the current deal that has acted."""
 
     def next_numbers(self) -> Mapping[str, int]:
-        """Return the game's next numbers, keyed by the fields of First."""
+        """Return the game's next numbers, keyed by the fields of NextNumbers."""
 
     def stop_judging(self) -> None:
         """Stop judging, because the recording is cut off here."""

@@ -198,7 +198,7 @@ class StandingCall(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
 
     `state` is its state in the life cycle. `outcome` is the id of the outcome that a correction replaces.
     `since` are the inputs made after that outcome. The field with the game's name holds the game's state
-    before the call. A deal keeps its cards and inputs, for rulings on a single card.
+    before the call. A deal also has its cards and inputs, for rulings on a single card.
     """
 
     number: int
@@ -241,7 +241,8 @@ class AttemptJudge(Protocol[Seen_co, V]):
     """Collects the readings of a game's attempts and judges them."""
 
     def judge(self, t: int, called: Reason | None) -> V:
-        """Judge the attempt by its readings up to `t`. `called` is a person's reason to declare it void."""
+        """Judge the attempt by its readings up to `t`. `called` is a person's reason for declaring it
+        void."""
 
     def readings(self) -> tuple[Reading, ...]:
         """Return every reading of the attempt."""

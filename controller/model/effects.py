@@ -15,12 +15,13 @@ Verdict = ThrowVerdict | SpinVerdict | DealVerdict
 class Basis(msgspec.Struct, frozen=True, kw_only=True):
     """The judge's input besides the attempt's readings. The same readings and basis produce the same verdict.
 
-    `decided_at_us` is the time of the judgement. `called` is a person's reason to declare the attempt void.
-    `warnings` is the number of warnings given to the shooter. `sources` are the kinds of reading that each
-    device was known to send. `learned` are the learned properties of the wheel or the walls. `late_close`
-    tells whether betting was open at the drop. `relaunched` tells whether the next ball was launched before
-    the decision on this spin. `late` are the readings that arrived too late to be used. `doubt` says why the
-    attempt's times are unreliable. `objection` is the reason why a valid result went to review.
+    `decided_at_us` is the time of the judgement. `called` is a person's reason for declaring the attempt
+    void. `warnings` is the number of warnings given to the shooter. `sources` are the kinds of reading that
+    each device was known to send. `learned` are the learned properties of the wheel or the walls.
+    `late_close` tells whether betting was open at the drop. `relaunched` tells whether the next ball was
+    launched before the decision on this spin. `late` are the readings that arrived too late to be used.
+    `doubt` says why the attempt's times are unreliable. `objection` is the reason why a valid result went to
+    review.
     """
 
     decided_at_us: int
@@ -63,7 +64,7 @@ class Lamp(msgspec.Struct, frozen=True, kw_only=True):
 class LateReading(msgspec.Struct, frozen=True, kw_only=True):
     """A reading that has no effect.
 
-    It arrived too late by `behind_us`, or its time is well after its arrival.
+    It arrived `behind_us` too late, or its time is well after its arrival.
     """
 
     reading: Reading

@@ -163,8 +163,8 @@ class SeatResult(msgspec.Struct, frozen=True, kw_only=True):
 class DealCalled(Data, frozen=True, kw_only=True):
     """A valid deal with every hand, published after all positions have played or folded.
 
-    `dealer` is sorted, highest card first (T-DEAL-6). `results` are in the order of reconciling (T-DEAL-7),
-    with folds last.
+    `dealer` is sorted, highest card first (T-DEAL-6). `results` are in the order in which the hands are
+    reconciled (T-DEAL-7), with folds last.
     """
 
     deal: int

@@ -102,7 +102,7 @@ class SensorErrors:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ThrowRules:
-    """The rules by which a throw of two dice counts."""
+    """The rules that decide whether a throw of two dice counts."""
 
     wall: Literal["end", "far", "any"]
     """The wall that the dice must hit: an end wall, the wall farthest from the shooter, or any wall."""
@@ -114,7 +114,8 @@ class ThrowRules:
     missed_wall: Literal["no_roll", "warn"] = "no_roll"
     """The result if a die misses the wall: an immediate No Roll, or first a warning (CV1-SHOOT-4)."""
     warnings: Annotated[int, Ge(0)] = 0
-    """With `missed_wall: warn`, the number of warnings to a shooter before a throw without a hit is void."""
+    """With `missed_wall: warn`, the number of warnings given to a shooter before a throw without a hit is
+    void."""
     objects: Literal["ignore", "cards_only"] = "ignore"
     """The treatment of contact with objects on the table.
 
@@ -188,7 +189,7 @@ class HighRollerRules:
     bonus_share_joins: Literal["before", "after"] = "before"
     """Whether a game's amount is added to the Bonus Pot before or after the pot is paid (!H-12)."""
     wins_for_bonus: Count = 3
-    """The number of wins in a row that wins the Bonus Pot (H-BONUS-1)."""
+    """The number of games that a player must win in a row to win the Bonus Pot (H-BONUS-1)."""
     button_to: Literal["highest", "lowest"] = "highest"
     """Which card wins the button in the draw (!H-9)."""
     button_without_cards: Literal["throws", "passes"] = "throws"
@@ -237,7 +238,7 @@ class DealRules:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpinRules:
-    """The rules by which a spin of the ball counts."""
+    """The rules that decide whether a spin of the ball counts."""
 
     min_revolutions: Positive = 4.0
     """The number of full revolutions in the track that a valid spin requires (R-SPIN-2)."""
@@ -250,7 +251,7 @@ class SpinRules:
     pocket_reads: Count = 3
     """The number of agreeing pocket readings, on different rotor turns, that prove the number."""
     turns_without_read: Count = 5
-    """The ball is treated as out after this many rotor turns since the drop without a pocket reading."""
+    """The ball is treated as out if this many rotor turns after the drop pass without a pocket reading."""
     object_before_launch_s: NotNegative = 1.0
     """The interval before the first beam pulse in which a detected or entered object belongs to the spin."""
     call_hold_ms: NotNegative = 250.0

@@ -61,7 +61,8 @@ class MqttSettings:
     session_expiry_s: Annotated[int, Ge(60), Le(2**32 - 2)] = 86_400
     """The time for which the broker keeps answers for a table that is offline."""
     engine_key: NonEmpty | None = None
-    """The settlement engine's public key (`tablectl settlement key`). By default, the first one received."""
+    """The settlement engine's public key (`tablectl settlement key`). By default, the table accepts the first
+    key that it receives."""
     timeout_s: Seconds = 5.0
     """The timeout of each step of a connection, and of each publish."""
 
@@ -75,9 +76,9 @@ class EmbeddedSettings:
     api_port: Port | None = None
     """The port of the HTTP API on this machine. Without it, there is no API and no bets can be made."""
     word_wait_s: Seconds = 0.6
-    """The maximum time for which a bet waits for the table's statement that betting is open."""
+    """The maximum time for which a bet waits for the table's confirmation that betting is open."""
     malfunction: Literal["stand", "refund"] = "stand"
-    """The treatment of the bets of a No Roll or No Spin that the equipment caused."""
+    """What happens to the bets after a No Roll or No Spin that the equipment caused."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -150,7 +151,7 @@ DeviceReading = Literal[
 """The kinds of reading for which a device can be configured. All devices also report their health."""
 
 OnOpen = Literal["lock", "note"]
-"""The effect of a switch that opens: it locks the table, or is only recorded."""
+"""The effect of an opening switch: the table locks, or the change is only recorded."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -164,7 +165,7 @@ class DeclaredDevice:
     switches: tuple[str, ...] | None = None
     """The names of the device's switches; None if its settings don't list them."""
     type: str = ""
-    """The kind of hardware. Empty if the readings come from another device or from elsewhere."""
+    """The kind of hardware. Empty if the readings come from another device or another source."""
     settings: object | None = None
     """The settings for this type; None if the table was loaded without its hardware."""
 

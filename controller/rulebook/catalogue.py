@@ -476,7 +476,7 @@ GAPS = """\
 !T-14|88|An incorrect count voids the deal; a person enters an unreadable card.
 !T-15|73|A player's two positions are two hands.
 !T-16|81|The order of reconciliation does not change any amount.
-!T-17|120, 138|Six suited cards from ace down to nine are paid only by the row for them.
+!T-17|120, 138|Six suited cards from ace down to nine are paid only by their own row.
 !H-1|25-38|If nobody matches the total, the same player throws again.
 !H-2|46|The only player to match the total wins.
 !H-3|50|Players with equal rolls each roll once more.

@@ -55,12 +55,12 @@ class Layout:
 
     @property
     def wrong_counts(self) -> dict[str, int]:
-        """The number of cards on each position that does not have three cards."""
+        """The number of cards at each position that does not have three cards."""
         return {p: len(self.hands[p]) for p in self.positions if len(self.hands[p]) != CARDS_EACH}
 
     @property
     def too_many(self) -> dict[str, int]:
-        """The number of cards on each position that has more than three cards."""
+        """The number of cards at each position that has more than three cards."""
         return {position: count for position, count in self.wrong_counts.items() if count > CARDS_EACH}
 
     @property
@@ -156,7 +156,8 @@ def build_layout(readings: Sequence[Reading], seats: Sequence[str], order: Order
 
 
 def fill(hands: Mapping[str, Sequence[HandCard]], entered: Input) -> tuple[str, list[HandCard]] | None:
-    """Return the position that a `set_card` names, and its hand with that card; None if it has no place.
+    """Return the position that a `set_card` names, and its hand with that card; None if the card has no
+    place.
 
     `what` names the card to replace. Without `what`, the card replaces the first unread card or, if there is
     none, completes a short hand. Without a seat, the card goes to the only position with an unread card.
@@ -262,7 +263,7 @@ def judge_deal(
     """Judge a deal at the time `decided_at_us` by its readings and people's inputs, in time order.
 
     `seats` are the positions dealt in. `sources` maps each device to the kinds of reading that it is known to
-    send. `called` is a person's reason to declare the deal void, in addition to all proven causes. A short
+    send. `called` is a person's reason for declaring the deal void, in addition to all proven causes. A short
     hand voids the deal if all positions have acted and no card has left the shoe for `deal_timeout_s`.
     """
     layout = build_layout(readings, seats, rules.order)

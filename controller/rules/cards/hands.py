@@ -140,7 +140,7 @@ def row(hand: Strength) -> Row | None:
 
 
 def compare(held: Strength, dealer: Strength, equal: Literal["push", "dealer_wins"] = "push") -> Meeting:
-    """Compare a hand with the dealer's (T-RES-2..4). `equal` decides equal hands (!T-3)."""
+    """Compare a hand with the dealer's (T-RES-2..4). `equal` is the result of equal hands (!T-3)."""
     if not dealer.qualifies:
         return "dealer_does_not_play"
     if held == dealer:

@@ -15,7 +15,7 @@ deviations)."""
 SEPARATE_IMPACTS_MARGIN = 12.0
 """Margin for an explanation in which both dice hit a wall and each made a separate impact (3.5 standard
 deviations). It is wider than MARGIN because a No Roll is final. In 40,160 simulated throws, the wider margin
-sent one true hit to review that MARGIN had ruled out, and caused four needless reviews."""
+sent one true hit to review that MARGIN would have ruled out, and caused four needless reviews."""
 
 MIN_CONTACT_EDGES = 0.5
 """Minimum distance, in edges, from a wall to the centre of a die that touches it. The die touches with a
@@ -72,8 +72,8 @@ not touches. In six of these the dice had met, and the other two are observation
 LONE_DIE_ERRORS = 2.5
 """Distance from the contact band, in position errors, up to which LONE_DIE_HARD also applies, because
 obstacles are just as rare there. The limit was tested on 100 turns 7.5 mm outside the band, each with a knock
-at the same position and time. It calls five of them hits; a limit of 3 would call nine. With a limit of 3,
-five fewer of 12,060 simulated observations would go to review."""
+at the same position and time. Five of these turns are judged to be hits; with a limit of 3, nine would be. A
+limit of 3 would also send five fewer of 12,060 simulated observations to review."""
 HARD_ERRORS = 1.0
 """Number of standard errors by which a measured change of speed is reduced. In five cases out of six, the
 true change is no smaller than the reduced one."""
@@ -81,17 +81,17 @@ MAX_CAUSELESS_M_PER_S = 0.6
 """Maximum change of speed, in m/s, that felt alone causes in a tumbling die between two frames. A smaller
 change needs no other cause."""
 THUMP = 1.0
-"""Cost of explaining a soft impact at a turn as the thump of a landing that turned the die by its spin. Wall
-sensors often detect landings."""
+"""Cost of explaining a soft impact at a turn as the thump of a landing in which the die's spin turned it.
+Wall sensors often detect landings."""
 STEEP_LANDING = 2.0 * log(3.0)
 """Maximum cost of explaining an impact as a thump, even if it is loud for its turn. In a steep landing,
 friction ends before it has its full effect, so the die barely turns. One in three dice that have fallen for a
 long time lands so steeply."""
 MAX_LANDING_M_PER_S = 4.0
 """Maximum change of speed along the table, in m/s, that a landing causes. A die thrown down from a height of
-one metre strikes felt at 5 m/s and leaves it at up to 3 m/s. A friction coefficient of 0.5 changes the speed
-along the table by half of this change of 8 m/s. In 1,558 simulated landings beside walls the maximum was 3.6
-m/s."""
+one metre strikes felt at 5 m/s and leaves it at up to 3 m/s. With a friction coefficient of 0.5, the speed
+along the table changes by half of this vertical change of 8 m/s. In 1,558 simulated landings beside walls the
+maximum was 3.6 m/s."""
 SOFT_FRACTION_FAR = 0.5
 """An impact softer than this fraction of a hit with the same turn may be a thump. At a distance of one
 centimetre, felt transmits a sixteenth of a landing's blow. That blow is 2 to 4.5 times the turn that friction
@@ -161,11 +161,11 @@ SLOWED = MARGIN
 that its paths intersect outside the contact band. At this cost a touch is never proven, but remains in doubt
 if an impact matches it."""
 UNSEEN_FRACTION = 0.4
-"""The same fraction for a die that was hidden after it left the wall. It leaves at up to 0.4 times its
-striking speed, and may have come to rest before it reappears."""
+"""The value used instead of LANDING_FRACTION for a die that was hidden after it left the wall. It leaves at
+up to 0.4 times its striking speed, and may have come to rest before it reappears."""
 SLOWED_UNSEEN = 2.0 * log(3.0)
-"""Cost of the same assumption if the die was hidden at that time. One in three dice lands, or meets a side
-wall, before it reappears."""
+"""The value used instead of SLOWED if the die was hidden at that time. One in three dice lands, or meets a
+side wall, before it reappears."""
 OWN_TURN_M_PER_S = 0.2
 """Minimum change of speed away from the wall, in m/s, in a turn that a sensor can detect."""
 OWN_TURN_ERRORS = 3.0

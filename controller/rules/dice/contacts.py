@@ -32,7 +32,7 @@ from controller.rules.dice.scene import Scene
 from controller.rules.dice.turns import heard_turn, out_of_band, place_cost, place_errors, turn_after
 
 AT_REST_M_PER_S = 0.2
-"""Speed, in m/s, below which a die had stopped at the end of its track."""
+"""Speed, in m/s, below which a die counts as stopped at the end of its track."""
 STAYED_MM = 20.0
 """A die that rests within this distance, in mm, of its nearest point to the wall stopped there. Otherwise it
 turned back."""
@@ -184,7 +184,7 @@ def _contacts_in_span(approach: Approach, span: Span) -> list[Contact]:
 
 
 def _assign_turn(heard: Contact, turn: Contact, candidates: list[Contact]) -> None:
-    """Assign a turn that only the track shows to the contact nearest in time, whose impact fits no turn."""
+    """Assign a turn found only in the track to the contact nearest in time, whose impact fits no turn."""
     for contact in candidates:
         contact.miss = contact.landed = contact.cause = contact.cause_certainty = 0.0
     heard.touch, heard.miss, heard.landed = turn.touch, turn.miss, turn.cause

@@ -1,4 +1,4 @@
-"""The test whether a thump (the sound of a die's landing on the felt) explains an impact at a wall.
+"""The test of whether a thump (the sound of a die's landing on the felt) explains an impact at a wall.
 
 A die gains downward speed only while it falls. Its track is then straight and its horizontal speed constant.
 A die that slides, rolls or tumbles keeps touching the felt, which turns and slows it. The package
@@ -24,8 +24,8 @@ LANDING_HEARD_MM = 150.0
 """Distance from a wall, in mm, beyond which its sensor detects no landing. Sound in felt decays over 40 mm,
 to a fortieth at this distance."""
 DRIVEN_MS = 37.0
-"""Time, in ms, in which a die that a wall's rubber drives downwards reaches the felt from the rail, 220 mm
-above it, at the 6 m/s at which its thump is as loud as a hit that changes a die's speed by 1 m/s."""
+"""Time, in ms, that a die driven downwards by a wall's rubber takes from the rail to the felt, 220 mm below.
+The die moves at 6 m/s, at which its thump is as loud as a hit that changes a die's speed by 1 m/s."""
 RAIL_FALL_MS = 212.0
 """Time, in ms, in which a die falls freely from the rail to the felt. A driven die takes no longer."""
 HAND_POINTS = 2
@@ -80,7 +80,8 @@ def _turned_in_corner(scene: Scene, path: Path, impact: int, t: float, before_ms
 
 
 def _gap_mm(scene: Scene, path: Path, impact: int, t: float) -> float:
-    """Return a die's distance, in mm, from an impact's wall: the smaller one of the points around a time."""
+    """Return a die's distance, in mm, from an impact's wall: the smaller of its distances at the two points
+    around a time."""
     gaps = approach_to(scene, path, scene.impacts[impact].wall).gaps
     k = bisect_right(path.times, t)
     return min(gaps[max(k - 1, 0) : k + 1])

@@ -109,8 +109,8 @@ class WallEncounters:
     def best(self, label: int) -> Encounter | None:
         """Return a die's deciding encounter.
 
-        It is the encounter with the strongest evidence of a hit. Of several, the far end takes precedence,
-        then the smallest distance from the wall.
+        It is the encounter with the strongest evidence of a hit. Of several equally strong encounters, one at
+        the far end takes precedence, and then the one nearest to the wall.
         """
         own = [e for e in self.encounters[label] if e.wall in self.walls]
         return max(own, key=lambda e: (e.hit, e.wall == self.far, -abs(e.gap_mm)), default=None)
@@ -320,7 +320,7 @@ class _WallJudgement:
             self.found.evidence += best.points
             self._report_die(best, die.number, meaning)
         if meaning not in COUNTING and not (self.found.void or self.found.review):
-            # Several contacts together may leave a touch in doubt although each of them excludes one.
+            # Several contacts together may leave a touch in doubt although each of them alone excludes it.
             self.found.add_review("wall_unclear", "either both dice hit a wall, or only one did")
         return WallFindings(meaning == "warned", hit)
 

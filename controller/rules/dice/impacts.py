@@ -330,9 +330,10 @@ def _outcome_costs(
 ) -> tuple[float, float]:
     """Return the costs of no touch and of a touch by one die, given its contacts with an impact (`heard`).
 
-    A track alone never proves a touch, so without an impact no touch always remains possible. An impact at
-    the turn proves a touch in three cases: the die was too near the wall for a miss, both sides of a hidden
-    period match, or the story explains an impact at that very moment as a knock.
+    A track alone never proves a touch. Without an impact, it therefore always remains possible that the die
+    did not touch the wall. An impact at the turn proves a touch in three cases: the die was too near the wall
+    for a miss, both sides of a hidden period match, or the story explains an impact at that very moment as a
+    knock.
     """
     quiet: list[Quiet] = []
     proven = 0.0
@@ -372,7 +373,7 @@ def may_ring(scene: Scene, impact: int) -> bool:
 def may_be_ringing(scene: Scene, first: int, later: int) -> bool:
     """Return whether an impact may be the ringing of another.
 
-    Ringing follows its hit soon, at the same position, and is much weaker.
+    Ringing soon follows its hit, at the same position, and is much weaker.
     """
     hit, ring = scene.impacts[first], scene.impacts[later]
     in_time = 0.0 <= (ring.t - hit.t) / 1000.0 <= scene.errors.ringing_ms

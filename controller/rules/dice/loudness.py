@@ -38,7 +38,7 @@ part of it above the top (2 to 1). Any loudness in the range is equally likely."
 MISSED_FRACTION = 1.0 / 200.0
 """Fraction of hits, of any loudness, that a working sensor does not detect."""
 MIN_PEAK = 1.0
-"""Minimum peak, in counts, that is a measurement."""
+"""Minimum peak, in counts, that counts as a measurement."""
 FADE_FACTOR = 1.02
 """Factor by which a wall's lowest recent peak increases after each throw, because sensors lose
 sensitivity."""
@@ -97,7 +97,7 @@ class Loudness:
     top_counts: Mapping[str, float] = field(default_factory=dict)
     """The highest peak of each wall's proven hits."""
     least_counts: Mapping[str, float] = field(default_factory=dict)
-    """The lowest recent peak of each wall. The wall's sensor detects an impact of this peak."""
+    """The lowest recent peak of each wall. The wall's sensor detects an impact with this peak."""
     hits: Mapping[str, HitLoudness] = field(default_factory=dict)
     """The loudness of each wall's hits, except hits at the top of the sensor's range."""
 

@@ -39,16 +39,17 @@ of the dice alone never rule out its names."""
 WALL_EDGES = 2.5
 """Distance from a wall, in edges, within which a die may reach the wall and return between two frames."""
 KNOCKED_M_PER_S = 0.75
-"""Change of speed, in m/s, below which a die may not have collided. It is three errors of a speed over three
+"""Change of speed, in m/s, below which a die need not have collided. It is three errors of a speed over three
 steps."""
 COLLISION_FRACTIONS = tuple(n / 16 for n in range(17))
-"""Fractions of a step at which a collision is tested. At 5 m/s, two dice approach by 7 mm in a sixteenth of a
-frame."""
+"""Fractions of a step at which a collision is tested. At 5 m/s, two dice approach each other by 7 mm in a
+sixteenth of a frame."""
 
 MAX_JUMPS = 6
 """Maximum number of jumps that swapped names can explain. With more, the camera followed something else."""
 SAME_JUMP_FRAMES = 2.5
-"""Two jumps within this many frames are one jump, detected through the speeds around it."""
+"""Maximum time, in frames, between two jumps that are treated as one. A jump is detected from the speeds
+around it."""
 
 
 class Meeting(NamedTuple):
@@ -322,7 +323,7 @@ def _speed(path: Path, i: int, j: int) -> tuple[float, float]:
 
 
 def _jump(start: _Step, end: _Step, error: float) -> float:
-    """Return the distance of a die's step from every possible motion, in squared errors.
+    """Return the distance between a die's step and the nearest possible step, in squared errors.
 
     The die kept its incoming speed, took its outgoing speed, stood still, or moved in a combination of these.
     The possible steps form the triangle of the three.

@@ -15,7 +15,7 @@ FEW_POINTS, MANY_POINTS = 3, 5
 """Number of points to which a line is fitted: few for a fast die, whose motion changes with every frame, and
 many for a slow one."""
 KINK_ERRORS = 3.0 * sqrt(6.0)
-"""Maximum difference of two successive speeds of a slow die whose earlier points may be included in the
+"""Maximum difference between two successive speeds of a slow die whose earlier points may be included in the
 incoming path, in position errors over the duration. It is three standard deviations. Each speed spans two
 steps, and the point between them is part of both, so the difference has a standard deviation of sqrt(6)
 errors."""

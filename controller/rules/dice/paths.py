@@ -22,7 +22,7 @@ JUMP_ERRORS = 13.0
 """Minimum excess length of a jump, in position errors. Each of its two points may be off by up to 4.6
 standard deviations, along and across the table."""
 IMPOSSIBLE_M_PER_S = 15.0
-"""Speed, in m/s, above which a step is a jump, regardless of the steps beside it. Nobody throws a die at half
+"""Speed, in m/s, above which a step is a jump, regardless of the steps beside it. Throws reach at most half
 this speed."""
 
 
@@ -62,7 +62,7 @@ class Path:
     """The error of each point, in mm, if the camera reports it. Otherwise the table's setting applies to all
     points."""
     knocks: tuple[int, ...] = ()
-    """Indices of the first points after a collision of the dice at which the camera swapped their names."""
+    """Index of the first point after each collision of the dice in which the camera swapped their names."""
 
     @property
     def jump_mm(self) -> float:

@@ -1,7 +1,7 @@
 """Dice that push each other at a wall: one turns away from the wall, and the other is knocked back into it.
 
-A push acts along the line from the pushing die to the pushed die, within limits set by the tilt of the faces
-and friction. The pushing die is therefore nearer to the wall and may strike the wall again. The package
+A push acts along the line from the pushing die to the pushed die, within limits set by friction and by the
+tilt of the faces. The pushing die is therefore nearer to the wall and may strike the wall again. The package
 `controller.rules.dice` defines the terms.
 """
 

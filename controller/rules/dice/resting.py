@@ -13,11 +13,11 @@ from controller.rules.dice.findings import Findings
 from controller.rules.dice.scene import DieSeen, Scene
 
 FLAT_DEG = 15.0
-"""Maximum tilt, in degrees, of a die that lies flat. In field data, a camera cannot measure a tilt below 12
-degrees."""
+"""Maximum tilt, in degrees, of a die that lies flat. According to field data, a camera cannot measure a tilt
+below 12 degrees."""
 CRAPS_SURFACES = {"bank": "on_bank", "cup": "in_cup", "rail": "on_rail"}
-"""Surfaces on which a die at rest is a No Roll at craps, with the code of the cause. A die may lie on all
-others (C34-INV-3)."""
+"""Surfaces on which a die at rest makes a craps throw a No Roll, with the code of the cause. A die may lie on
+any other surface (C34-INV-3)."""
 CARD_SURFACES = frozenset({"felt", "cards"})
 """Surfaces on which a die may lie where the dice may touch only cards (H-LEGAL-3)."""
 

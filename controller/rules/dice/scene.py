@@ -67,7 +67,8 @@ class DieSeen:
 
     @property
     def came_in_flight(self) -> bool:
-        """Return whether the die's first points show a throw, and not a die that lies still or is pushed."""
+        """Return whether the die's first points show a throw rather than a die that lies still or is
+        pushed."""
         points = self.track[:FIRST_POINTS]
         elapsed_s = (points[-1].t - points[0].t) / 1_000_000 if points else 0.0
         return (
@@ -100,7 +101,7 @@ class DieSeen:
 
 
 MOVED_MM = 15.0
-"""Distance, in mm, from its resting position at which a die has moved. It is most of an edge."""
+"""Distance, in mm, from its resting position beyond which a die counts as moved. It is most of an edge."""
 
 
 @dataclass(slots=True)
@@ -152,11 +153,11 @@ class Scene:
         return down and not since < self.last_seen.get(dev, -1) <= t_us
 
     def went_down(self, dev: str) -> bool:
-        """Return whether a device was down at some time of the throw."""
+        """Return whether a device was down at some time during the throw."""
         return any(type(event) is DeviceDown and event.dev == dev for event in self.devices)
 
     def was_faulty(self, dev: str) -> bool:
-        """Return whether a device was down or faulty at some time of the throw."""
+        """Return whether a device was down or faulty at some time during the throw."""
         return any(type(event) is not DeviceUp and event.dev == dev for event in self.devices)
 
     def hears(self, wall: str, t_us: int) -> bool:
@@ -223,7 +224,8 @@ def build_scene(
 
 
 def _drop_far_release(scene: Scene) -> None:
-    """Treat a release too far from the other for one shooter as a die first seen in flight."""
+    """Treat the later release as a die first seen in flight if the releases are too far apart for one
+    shooter."""
     if not all(die.releases for die in scene.dice):
         return
     first, later = sorted(scene.dice, key=lambda die: die.releases[0].t)

@@ -1,4 +1,4 @@
-"""The test whether the dice seem to occupy the same position (C34-PT-3).
+"""The test of whether the dice seem to occupy the same position (C34-PT-3).
 
 Unless one die is above the other, their centres are at least an edge apart. A camera that mistakes one die
 for two, or two for one, reports smaller distances. Its readings of both dice are then unreliable.

@@ -1,6 +1,6 @@
 """The turns (changes of speed) of a die at a wall, and the distance of an impact from the die.
 
-The incoming and the outgoing path are each fitted to a few points. If the dice met during these points, a
+The incoming and the outgoing path are each fitted to a few points. If the dice met between these points, a
 collision between two frames may have bent the path. In that case only the points between the collision and
 the wall are used. The package `controller.rules.dice` defines the other terms.
 """
@@ -129,7 +129,7 @@ def _limited_by_knock(approach: Approach, path: Line, point: int, towards: int) 
 
 
 def place_errors(approach: Approach, impact: WallImpact, t: float, k: int) -> float | None:
-    """Return an impact's squared distance from a die along the wall, in errors, or None if too large."""
+    """Return an impact's squared distance from a die along the wall, in errors; None if it is too large."""
     times, along = approach.path.times, approach.along
     step = times[k + 1] - times[k]
     place, error_mm = along[k], approach.noise(k, k + 1)

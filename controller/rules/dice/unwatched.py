@@ -1,4 +1,5 @@
-"""The test whether the camera watched each die from its release to its rest (C34-INV-1a, !V1-25, H-LEGAL-2).
+"""The test of whether the camera watched each die from its release to its rest (C34-INV-1a, !V1-25,
+H-LEGAL-2).
 
 A die that was out of sight for longer than a moment may have left the table and come back, or may have been
 turned by hand. A rule set may forgive a wall hit that was not seen (CV1-SHOOT-4), but none forgives a die
@@ -16,7 +17,7 @@ from controller.rules.dice.findings import Findings
 from controller.rules.dice.scene import MOVED_MM, DieSeen, Scene
 
 STOPPED_MM_PER_S = 500.0
-"""Speed, in mm/s, below which a die had already stopped if it now lies where it was last seen. Only the
+"""Speed, in mm/s, below which a die counts as already stopped if it now lies where it was last seen. Only the
 report of its rest was missing."""
 LAST_POINTS = 5
 """Number of points over which a die's speed is reliable despite the noise."""

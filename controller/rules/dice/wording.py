@@ -33,7 +33,7 @@ def review_line(reasons: Sequence[Reason]) -> str:
 
 
 def roll_line(dice: tuple[int, int], walls: Sequence[str], *, warning: bool) -> str:
-    """Return the line for a roll: the faces, the walls that the dice hit, and a warning if it is due."""
+    """Return the line for a roll: the faces, the walls that the dice hit, and a warning if one is due."""
     line = f"Roll {dice[0]}-{dice[1]}: {_walls(walls)}"
     return f"{line}; the shooter is warned" if warning else line
 

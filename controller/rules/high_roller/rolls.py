@@ -86,14 +86,14 @@ class CardRoll(NamedTuple):
 def clockwise_from(button: str, seats: Sequence[str]) -> list[str]:
     """Return the seats clockwise from the button.
 
-    Seats buy (H-BTN-2) and tied players roll (H-ORDER-1) in this order.
+    Players buy cards (H-BTN-2) in this order, and tied players roll in it (H-ORDER-1).
     """
     start = seats.index(button)
     return [*seats[start:], *seats[:start]]
 
 
 class RollPolicy(NamedTuple):
-    """A house's choices where the rules leave a choice. The defaults are the recommended choices."""
+    """A house's decisions where the rules leave a choice. The defaults are the recommended decisions."""
 
     lone_match_rolls: bool = False
     button_first: bool = False
@@ -103,7 +103,7 @@ class RollPolicy(NamedTuple):
 
 
 def build_policy(rules: HighRollerRules) -> RollPolicy:
-    """Return the choices in a rule set's settings (!H-2, !H-4, !H-3, !H-16, !H-12)."""
+    """Return the decisions in a rule set's settings (!H-2, !H-4, !H-3, !H-16, !H-12)."""
     return RollPolicy(
         lone_match_rolls=rules.lone_match == "rolls",
         button_first=rules.roll_order == "button",

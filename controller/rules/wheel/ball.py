@@ -43,8 +43,8 @@ error of a twentieth."""
 _LOSS_UNCERTAINTY = 0.5
 """Uncertain fraction of the predicted loss of speed during a silence, from the differences between balls."""
 _START_BY_CHANCE = 0.01
-"""If a beam missed the start of the ball's run with at least this probability, the start is also sought
-before the beam."""
+"""If the probability that a beam missed the start of the ball's run is at least this high, a start before
+that beam is also considered."""
 _MIN_COAST, _MAX_COAST = 0.93, 1.05
 """Bounds on the ball's distance from its last step to its exit from the track, as fractions of the predicted
 distance. The speed over one step has an error of 5 %, and the speed only decreases."""
@@ -288,8 +288,9 @@ class _Counts:
         """Return the maximum number of turns before pass number `since`, the first pass that counts.
 
         Every beam might have missed the ball for several turns. An earlier pulse might therefore be the
-        ball's, if the ball could have come from that pulse's beam in the time between. The launch was then
-        after the working beam before that beam, because a miss there would be a second coincidence.
+        ball's, if the ball could have come from that pulse's beam in the time between the two. The launch
+        must then have been after the preceding working beam, because a miss there would be a second
+        coincidence.
         """
         first, start = self._path[since], self._path[0]
         max_turns = first.turns - start.turns + self._max_turns_before_first(start.beam)

@@ -495,7 +495,7 @@ REVIEW_RULES: tuple[Callable[[Case], Reason | None], ...] = (
 
 
 def notices(case: Case) -> list[Notice]:
-    """Return the facts to report that do not change the ruling."""
+    """Return notices of facts that do not change the ruling."""
     found: list[Notice] = []
     ball, trace = case.ball, case.trace
     if ball is not None and len(ball.passes) >= 2 * len(case.wheel.beams_deg):

@@ -164,7 +164,7 @@ class Chain:
         return often or frozenset(b for b, pulses in enumerate(self.pulse_counts) if pulses)
 
     def receive(self, t: int, beam: int) -> None:
-        """Handle a pulse that is later than all pulses before it."""
+        """Handle the next pulse, in time order."""
         if t - self._last_us[beam] < DOUBLED_US:
             return
         self._last_us[beam] = t

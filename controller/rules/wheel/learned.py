@@ -1,8 +1,8 @@
 """The values that a table learns about its wheel, and the resulting model of a ball's loss of speed.
 
-The model has the loss of speed and the time until the drop at a few speeds, with linear interpolation in
-between and no assumed functional form. No More Bets and the prediction of an undetected ball use the model;
-turns are never counted from it. The learned values are part of the recorded state.
+The model consists of the loss of speed and the time until the drop at a few speeds, with linear interpolation
+in between and no assumed functional form. No More Bets and the prediction of an undetected ball use the
+model; turns are never counted from it. The learned values are part of the recorded state.
 """
 
 from bisect import bisect_left
@@ -24,7 +24,7 @@ _MIN_LOSS, _MAX_LOSS = 0.006, 0.5
 """Range of losses, in rev/s2. Values outside this range are errors of measurement."""
 _STEP = 0.05
 _MAX_LOSS_RATIO = 1.6
-"""Maximum ratio of a ball's loss to the loss of other balls of its wheel."""
+"""Maximum ratio of a ball's loss to that of other balls on the same wheel."""
 _LOOK_BACK_STEP_S = 0.1
 """Time step, in seconds, for summing back in time. A ball passes its knee (`KNEE_SLOWING`) in half a
 second."""
@@ -122,8 +122,8 @@ class Slowing:
     def turns_before(self, speed: float, seconds: float) -> float:
         """Return the maximum number of turns of a ball in the seconds before it had this speed.
 
-        The ball might have been at its knee, might have lost more speed than other balls of its wheel, and
-        might have been as fast as a hand can launch it.
+        The ball might have been at its knee, might have lost more speed than other balls on the same wheel,
+        and might have been as fast as a hand can launch it.
         """
         steps = max(int(seconds / _LOOK_BACK_STEP_S), 1)
         step_s, turns = seconds / steps, 0.0
@@ -190,7 +190,8 @@ def _fill_losses(learned: Mapping[float, float]) -> list[float]:
 
 KNEE_SLOWING = Slowing({0.45: 0.02, 0.55: 0.05, 0.65: 0.12, 0.8: 0.2, 1.0: 0.2, 1.2: 0.1})
 """Loss with the knee of a real ball. From about 1 rev/s, where it stops sliding along the rim, to 0.6, where
-it rolls freely, the ball loses speed two to four times as fast. Timed from videos of real wheels."""
+it rolls freely, the ball loses speed two to four times as fast as at other speeds. The values were measured
+in videos of real wheels."""
 MAX_LOSS_WITHOUT_KNEE = 0.12
 """Maximum loss without a knee, in rev/s2. A ball without a knee loses 0.05 to 0.1 at 0.7 to 1 rev/s, even on
 a damp track."""

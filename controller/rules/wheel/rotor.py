@@ -1,6 +1,6 @@
 """The position of the rotor's mark, and from it the pocket in which the reader detects the ball.
 
-Turns are counted by the passes at the index sensor. A missed pass leaves a gap of two turns. A doubled pass
+Turns are counted from the passes at the index sensor. A missed pass leaves a gap of two turns. A doubled pass
 is ignored. A stray pass is not counted, and the position between its neighbours is unknown. At any other
 time, the passes just before and after determine the position, if the turn between them is about as long as
 the turn before or after. If a person changed the rotor's speed in that turn, the position is unknown.
@@ -61,8 +61,7 @@ _MIN_NEXT_RATIO, _MAX_NEXT_RATIO = 0.985, 1.12
 0.16 to 0.3 % of its speed per second, or up to 2 % with a worn bearing. Passes scatter by some milliseconds.
 A push of less than 1.5 % shifts a reading by a tenth of a pocket."""
 _SAME_PASS_FRACTION = 0.02
-"""Fraction of a turn within which a second pulse belongs to the same pass, according to the width of the
-mark."""
+"""Fraction of a turn within which a second pulse belongs to the same pass, given the width of the mark."""
 _MARKS_KEPT = 64
 """Number of passes kept: more than two minutes at 0.15 to 0.5 rev/s. A spin is read within one minute."""
 
@@ -162,7 +161,7 @@ class Rotor:
 
     @property
     def times_us(self) -> Sequence[int]:
-        """Last passes of this run."""
+        """Times of the last passes of this run."""
         return self._times
 
     def add_pass(self, mark: RotorIndex) -> bool:
@@ -440,7 +439,8 @@ class PocketCount:
         self.decided_by: Reading | None = None
         """The index pass that confirmed the pocket by placing the last reading needed."""
         self.reader_missed = False
-        """Whether the reader is known to have missed readings, so a turn without a reading proves nothing."""
+        """Whether the reader is known to have missed readings. A turn without a reading then proves
+        nothing."""
 
     @property
     def reads(self) -> list[PocketRead]:

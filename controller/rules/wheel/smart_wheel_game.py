@@ -51,10 +51,10 @@ RULES = {
 
 
 def games_between(before: WheelStatus, after: WheelStatus) -> int:
-    """Count the games from one status to another, across the wrap at 256; 0 if the wheel does not number
-    them.
+    """Return the number of games from one status to another, allowing for the counter's wrap at 256.
 
-    More than 128 means that the counter went back because the wheel was powered off.
+    The result is 0 if the wheel does not number its games. A result of more than 128 means that the counter
+    went back because the wheel was powered off.
     """
     if before.spin is None or after.spin is None or before.spin == after.spin:
         return 0

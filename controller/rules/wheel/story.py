@@ -16,7 +16,7 @@ _MIN_LENGTH_RATIO = 1.5
 """Minimum ratio of the two distances between two beams at which the direction is immediately clear."""
 
 Rows = tuple[tuple[float, ...], ...]
-"""Turns from each beam to every beam, in (0, 1]. From a beam to itself it is a complete turn."""
+"""Turns from each beam to every beam, in (0, 1]. From a beam to itself, it is a complete turn."""
 Beams = tuple[tuple[tuple[int, ...], ...], ...]
 
 
@@ -89,7 +89,7 @@ three or four steps."""
 
 
 class NotComputed(Enum):
-    """Marker of a value that has not been computed."""
+    """Marker for a value that has not been computed."""
 
     NOT_COMPUTED = 0
 

@@ -32,8 +32,8 @@ AT_REST_AFTER_US = 8_000_000
 """Time after its drop at which a ball is at rest. The ball reaches the pockets in 0.5 to 2.5 s, and can then
 hop for one or two turns."""
 _DROP_OVERDUE_US = 500_000
-"""Maximum delay of a drop after its predicted time. After that, the ball is treated as dropped without a
-sensed drop."""
+"""Maximum delay of a drop after its predicted time. After that, the ball is assumed to have dropped
+undetected."""
 _MAX_LAP_US = 3_000_000
 """Duration of a lap at 0.33 rev/s, a speed at which any ball has left the track."""
 _MIN_BALL_PULSES = 4
@@ -106,7 +106,7 @@ class SpinTrace:
         """The last index pass, if its direction differs from that of the preceding passes."""
         self.reversals: list[Reversal] = []
         self.handled_by: RotorIndex | None = None
-        """Index pass that showed that a person had turned the rotor with the ball at rest."""
+        """Index pass that showed that a person had turned the rotor while the ball was at rest."""
         self._beams = len(wheel.beams_deg)
         self._reads_wait = False
         """Whether the location of a pocket reading might depend on the next index pass."""

@@ -160,8 +160,8 @@ class SpinWatch:
         """The reading that decided the spin: it made a No Spin certain, or confirmed the number.
 
         In most spins it is the index pass that placed the last agreeing pocket reading. It can also be the
-        pass that showed that a person had turned the rotor with the ball at rest; no pocket reading counts
-        after that.
+        pass that showed that a person had turned the rotor while the ball was at rest; no pocket reading
+        counts after that.
         """
         return self.no_spin_by or self._trace.pockets.decided_by or self._trace.handled_by
 
