@@ -15,6 +15,7 @@ from tests.scenes import SECOND_US, throw
 TABLE = "craps"
 PATHS = ("", "/sensors", "/work", "/recordings", "/checks")
 SIZES = [(1024, 600), (390, 844)]
+DIE_1_MM = 550.0
 
 
 def up(*names: str) -> list[AnyReading]:
@@ -64,28 +65,44 @@ def test_a_throw_is_drawn_on_the_tables_plan_as_it_is_seen(screens: Screens, sig
     assert_accessible(tom.page)
 
 
+def one_die_at_the_right_wall() -> list[AnyReading]:
+    return [
+        one
+        for one in throw(0)
+        if getattr(one, "die", 1) == 1 and getattr(one, "pos_mm", DIE_1_MM) == DIE_1_MM
+    ]
+
+
 def test_a_guided_test_runs_by_touch_and_leaves_test_mode(screens: Screens, sign_in: SignIn) -> None:
-    screens.play(up("wall-left", "cam"))
+    screens.play(up("wall-right", "cam"))
     tom = technician(sign_in)
-    tom.touch("Test wall-left")
-    expect(tom.page.locator(".asks")).to_contain_text("Throw one die at the left wall")
+    tom.touch("Test wall-right")
+    expect(tom.page.locator(".asks")).to_contain_text("Throw one die at the right wall")
     assert_accessible(tom.page)
     tom.touch("Skip this step")
-    expect(tom.page.locator("h2").first).to_have_text("Test of wall-left: ended")
+    expect(tom.page.locator("h2").first).to_have_text("Test of wall-right: ended")
     tom.reads("skipped", "wall impact: skipped on request")
-    tom.touch("Test wall-left")
-    expect(tom.page.locator(".asks")).to_contain_text("Throw one die at the left wall")
-    screens.play([WallImpact(t=0, dev="wall-left", wall="left", pos_mm=500.0, peak=475.0)])
+    tom.touch("Test wall-right")
+    expect(tom.page.locator(".asks")).to_contain_text("Throw one die at the right wall")
+    screens.play([WallImpact(t=0, dev="wall-right", wall="right", pos_mm=500.0, peak=475.0)])
     tom.touch("Done")
-    expect(tom.page.locator("h2").first).to_have_text("Test of wall-left: ended")
-    tom.reads("impact of peak 475 at 500 mm")
-    tom.touch("Test wall-left")
+    expect(tom.page.locator("h2").first).to_have_text("Test of wall-right: ended")
+    tom.reads("impact of peak 475 at 500 mm", "found no die")
+    tom.touch("Test wall-right")
     expect(tom.page.locator(".asks")).to_contain_text("Throw one die")
     tom.touch("Stop")
     tom.reads("Stopped.")
+    tom.touch("Test wall-right")
+    expect(tom.page.locator(".asks")).to_contain_text("Throw one die")
+    screens.play(one_die_at_the_right_wall())
+    tom.touch("Done")
+    expect(tom.page.locator("h2").first).to_have_text("Test of wall-right: ended")
+    tom.reads("passed")
     tom.page.goto(f"{tom.url}/technician")
-    tom.reads("wall-left", "Journal and controller")
+    tom.reads("wall-right", "Journal and controller")
     expect(tom.page.get_by_text("Test mode: nothing counts.")).to_have_count(0)
+    tom.page.goto(tom.url)
+    expect(tom.page.locator("#trouble")).not_to_contain_text("A guided test")
 
 
 def test_signing_out_ends_the_test(screens: Screens, sign_in: SignIn) -> None:

@@ -1,13 +1,17 @@
 """A person's actions at a screen: touching and reading."""
 
 import re
+import time
 from dataclasses import dataclass
 
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Locator, Page, expect
 
 PATIENCE_MS = 300_000
 """Time limit for a condition, in milliseconds, after which the screen counts as stuck."""
 expect.set_options(timeout=PATIENCE_MS)
+READING_S = 0.4
+"""Time that a person needs to read a new key, in seconds. A page ignores a second touch at the same place
+within this time, and a page that scrolls or changes may have put another key there."""
 
 
 @dataclass
@@ -17,6 +21,7 @@ class Person:
     page: Page
     url: str
     touches: int = 0
+    _touched_s: float = -READING_S
 
     def sign_in(self, name: str, pin: str) -> None:
         """Touch a name and type its PIN on the pad."""
@@ -35,20 +40,24 @@ class Person:
 
     def touch(self, key: str) -> None:
         """Touch a key by its label."""
-        self.page.get_by_role("button", name=key, exact=True).tap()
-        self.touches += 1
+        self._tap(self.page.get_by_role("button", name=key, exact=True))
 
     def choose(self, label: str) -> None:
         """Touch one option of a row."""
-        self.page.get_by_label(label, exact=True).tap()
-        self.touches += 1
+        self._tap(self.page.get_by_label(label, exact=True))
 
     def open(self, heading: str) -> None:
         """Touch a heading that opens more keys; repeat the touch if the page replaced the heading."""
         summary = self.page.locator("summary", has_text=heading)
         while summary.locator("xpath=..").get_attribute("open") is None:
-            summary.tap()
-            self.touches += 1
+            self._tap(summary)
+
+    def _tap(self, key: Locator) -> None:
+        unread_s = self._touched_s + READING_S - time.monotonic()
+        self.page.wait_for_timeout(max(0.0, unread_s) * 1000)
+        key.tap()
+        self._touched_s = time.monotonic()
+        self.touches += 1
 
     def reads(self, *words: str) -> None:
         """Wait until all these texts are on the screen."""
