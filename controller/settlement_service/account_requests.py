@@ -24,7 +24,7 @@ from controller.settlement_service.work import Cause, Work, encode
 
 
 class Caller(msgspec.Struct, frozen=True, kw_only=True):
-    """The sender of a request, as stored with its token. `player` is set for the role `player` only."""
+    """The sender of a request, as stored with its token. `player` is set only for the role `player`."""
 
     name: str
     role: Role
@@ -139,7 +139,7 @@ class AccountRequests:
         return self._once(identity, {"do": "seat", "table": table, "seat": seat, "player": player}, do)
 
     def bet(self, identity: RequestIdentity, table: str, bet: RawRequest) -> GrantedResult:
-        """Make a bet of the settle contract. Raises RequestRefused with the rule that forbids it.
+        """Make a bet, as defined by the settle contract. Raises RequestRefused with the rule that forbids it.
 
         Wait for the table's statement that bets were still open at the time of this call. For a `late` bet,
         wait for the statement that the dealer and the boxperson confirmed the bet while the dice were in
@@ -150,8 +150,8 @@ class AccountRequests:
     def bets(
         self, identity: RequestIdentity, table: str, bets: Sequence[RawRequest]
     ) -> list[GrantedResult | RequestRefused]:
-        """Make several bets in one transaction. The table makes one statement for all; each bet is granted or
-        refused individually.
+        """Make several bets in one transaction. The table makes one statement for all of them; each bet is
+        granted or refused individually.
 
         Each bet is a separate request with the key `KEY/ID`, and takes effect only once. Raises
         RequestRefused if two bets have the same id, if there are none or too many, or if one is `late`.
@@ -275,7 +275,7 @@ class AccountRequests:
         return enrolled
 
     def _after_statement(self, request: "_Request", table: str) -> GrantedResult:
-        """Ask the table whether bets are open, if the request requires this, and carry out the request."""
+        """Ask the table whether bets are open, if the request requires it, and carry out the request."""
         with self._engine.work() as work:
             request, waits = self._needs_statement(work, table, request)
             enrolled = self._engine.table(work, table)
@@ -421,7 +421,8 @@ _NOT_REQUESTED = MissingStatement("TABLE-WORD", "no statement was requested from
 
 
 _TRIAL = MissingStatement("TABLE-WORD", "this was only a trial")
-"""Used in place of the table's statement in a trial. A request refused for this reason would be granted."""
+"""Replaces the table's statement in a trial. A request that is refused for this reason has passed the trial.
+"""
 
 
 def _requested_play(table: EnrolledTable | None, requests: Sequence[_Request]) -> PlayAt | None:

@@ -54,7 +54,7 @@ class Step(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     Attributes:
         n: the step's number; a table's steps are numbered from 1 without gaps.
-        requests: requests of the settle contract, with players' names instead of seats.
+        requests: requests as defined by the settle contract, with players' names instead of seats.
         seq: the outcome's number.
         corrects: the number of the outcome that a correction replaces.
         result: True at the end of an attempt; earlier attempts can then no longer be corrected.
@@ -80,7 +80,7 @@ class Anchor(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A settled state: the book is empty after step `n`. The requests in `prelude` bring a fresh game to this
     state.
 
-    `carry` is the breakage that is not booked yet: a fraction of a cent, in lowest terms.
+    `carry` is the breakage that has not been booked yet: a fraction of a cent, in lowest terms.
     """
 
     n: int = 0
@@ -115,7 +115,7 @@ class Contradiction(Exception):
 
 
 class UnknownRequest(Exception):
-    """A request that the table's game does not have."""
+    """A request that the table's game does not support."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,7 +44,7 @@ class Seating(_Message):
 
 
 class NewWager(_Message):
-    """A bet of the settle contract. The wager determines which optional fields apply."""
+    """A bet, as defined by the settle contract. The wager determines which optional fields apply."""
 
     id: Id
     player: Name
@@ -124,7 +124,7 @@ class Account(BaseModel):
 
 
 class Result(BaseModel):
-    """A line of the settle contract that no correction has superseded, and when it was booked."""
+    """A line as defined by the settle contract, not superseded by a correction, and when it was booked."""
 
     table: str
     wager: str

@@ -41,7 +41,7 @@ from controller.settlement_service.gate import LateWager, MissingStatement, Play
 from controller.settlement_service.key import EngineKey
 
 REFUSED = 0x80
-"""The lowest MQTT reason code that is a refusal."""
+"""The lowest MQTT reason code that indicates a refusal."""
 TURN_S = 0.5
 BATCH = 200
 """Maximum number of outcomes settled in one transaction."""
@@ -50,7 +50,7 @@ RESEND_INTERVAL_US = 5_000_000
 Clock = Callable[[], int]
 Say = Callable[[str], None]
 TransientMessage = OpenQuery | LateWagersQuery | PlayQuery | LineBet | PairPlus | PlayPlaced
-"""Messages to a table that are useless after a delay."""
+"""Messages to a table that are of no use once delayed."""
 
 
 REPORT_PROGRESS_US = 10_000_000
@@ -69,7 +69,7 @@ _TOO_OLD = "the table's controller is too old to state that bets are open"
 _TABLE_TOO_OLD = MissingStatement("TABLE-WORD", f"{_TOO_OLD}; nothing was accepted; update the controller")
 
 _MAX_LINE = 500
-"""Maximum number of characters of a log line."""
+"""Maximum number of characters in a log line."""
 
 
 class _LastResend(NamedTuple):
@@ -89,7 +89,7 @@ class _LastStatus(NamedTuple):
 
 
 class BrokerClient:
-    """Receives outcomes from an MQTT 5 broker and answers them. One thread runs it."""
+    """Receives outcomes from an MQTT 5 broker and answers them. It runs in one thread."""
 
     def __init__(
         self, engine: Engine, settings: MqttSettings, name: str, now_us: Clock, say: Say, *, key: EngineKey
@@ -138,7 +138,7 @@ class BrokerClient:
         return refusal
 
     def ask_late(self, table: str, nonce: str, wager: LateWager) -> MissingStatement | None:
-        """Ask a table whether a wager made with the dice out is confirmed; return what `ask` returns."""
+        """Ask a table whether a wager made with the dice out is confirmed. Otherwise like `ask`."""
         if (refusal := self._unreachable(table)) is not None:
             return refusal
         query = LateWagersQuery(
@@ -154,7 +154,7 @@ class BrokerClient:
         return None
 
     def ask_play(self, table: str, nonce: str, play: PlayAt) -> MissingStatement | None:
-        """Ask a table whether it accepts Play at these positions; return what `ask` returns."""
+        """Ask a table whether it accepts Play at these positions. Otherwise like `ask`."""
         if (refusal := self._unreachable(table)) is not None:
             return refusal
         query = PlayQuery(table=table, round=play.round, nonce=nonce, seats=play.seats, by=self._name)
@@ -243,7 +243,7 @@ class BrokerClient:
             self._send_to(link, table, message)
 
     def _send_to(self, link: MqttLink, table: str, answer: TransientMessage | ProgressReport) -> None:
-        """Send a message at most once; the broker does not keep it for an offline table."""
+        """Send a message at most once; the broker does not store it for an offline table."""
         topic = topics_of(table, self._settings.prefix).answer
         link.publish(Outgoing(topic, answer_bytes(answer, self._key.key), at_most_once=True))
 

@@ -55,7 +55,7 @@ _STARTING = MissingStatement("TABLE-WORD", "the table has not started yet; try a
 class EmbeddedEngine(Consumer):
     """Opens an engine for one table, enrols the table, and serves the HTTP API.
 
-    If `begin` fails, each further event retries it.
+    If `begin` fails, it is called again at each further event.
     """
 
     def __init__(self, setup: EngineSetup, clock: Clock, nonce: Callable[[], str] | None = None) -> None:
@@ -146,7 +146,7 @@ class EmbeddedEngine(Consumer):
     def _enrol(self, engine: Engine) -> None:
         """Enrol the table with its key unless it is already enrolled.
 
-        Refuse a database without the table if the table's outcomes were settled before.
+        Refuse a database that does not contain the table if any of the table's outcomes were settled before.
         """
         table, rules, pinned = self._setup.table, self._setup.rules, self._setup.enrolment()
         with engine.work() as work:

@@ -24,8 +24,8 @@ from controller.settlement_service.store import Store
 from controller.settlement_service.work import Numbers, Work
 
 Clock = Callable[[], int]
-"""Wall time in microseconds since 1970. It dates rows and determines when old answers are dropped. No payment
-depends on it."""
+"""Wall time in microseconds since 1970. It is used to timestamp rows and to decide when old answers are
+dropped. No payment depends on it."""
 
 
 class BookPosition(NamedTuple):
@@ -36,7 +36,7 @@ class BookPosition(NamedTuple):
 
 
 class Bets(NamedTuple):
-    """The engine's report to a table about its bets, and the book's position at that point."""
+    """The engine's report to a table about its bets, and the book's position at the time."""
 
     at: BookPosition
     line_bet: tuple[str, bool] | None
@@ -189,7 +189,8 @@ class Engine:
         With `refund`, return all the table's stakes, and accept, without effect, the outcome at which it
         halted.
 
-        Raises RequestRefused if the table has neither a halt nor an alarm; with `refund`, if it has no halt.
+        Raises RequestRefused if the table is not halted and has no alarm, or, with `refund`, if it is not
+        halted.
         """
         with self.work() as work:
             enrolled = self.table(work, table)
@@ -235,7 +236,7 @@ class Engine:
             self._inform(name, bets)
 
     def bets(self, table: str) -> Bets | None:
-        """Return the report on a table's bets; None if the table gets no such reports.
+        """Return the report on a table's bets; None if the table receives no such reports.
 
         Raises DatabaseUnavailable.
         """

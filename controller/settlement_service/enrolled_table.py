@@ -73,7 +73,7 @@ class EnrolledTable:
         return closed and self.decided_seq < self.betting_seq
 
     def row(self) -> dict[str, object]:
-        """Return the changing columns of the table's row."""
+        """Return the columns of the table's row that can change."""
         return {
             "next_seq": self.next_seq,
             "last_n": self.book.last_n,

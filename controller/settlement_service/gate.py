@@ -1,4 +1,4 @@
-"""The gate. Each bet or change needs a new statement from the table that bets are open
+"""The gate. It holds each bet or change until the table makes a new statement that bets are open
 (docs/betting-window.md).
 
 When a bet arrives, the gate sends the table a query with a number that is used only once (a nonce). The bet
@@ -54,7 +54,7 @@ class LateWager(NamedTuple):
 
 
 class PlayAt(NamedTuple):
-    """Play at a card table, as its table receives it (T-DEAL-4)."""
+    """The round and positions of Play wagers, as a card table receives them (T-DEAL-4)."""
 
     round: int
     seats: tuple[str, ...]
@@ -221,7 +221,7 @@ class Gate:
             self.forget(nonce)
 
     def ask_late(self, table: str, wager: LateWager) -> Admitted | MissingStatement:
-        """Ask for the statement on a wager made with the dice out, and wait for it."""
+        """Ask for the statement about a wager made with the dice out, and wait for it."""
         ask_table_late = self._ask_table_late
         if ask_table_late is None or self._nonce is None:
             return _NO_TABLE
@@ -234,7 +234,7 @@ class Gate:
             self.forget(nonce)
 
     def expect(self, table: str, nonce: str, digest: str | None = None) -> bool:
-        """Start to accept statements that repeat this nonce; return False if too many bets are waiting.
+        """Start accepting statements that repeat this nonce; return False if too many bets are waiting.
 
         For a wager made with the dice out, a statement must also repeat its `digest`.
         """

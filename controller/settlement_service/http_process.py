@@ -57,7 +57,9 @@ from controller.settlement_service.http_limits import DIGEST, MAX_HEAD, Bounds, 
 
 Key = Annotated[
     Id,
-    Header(alias="Idempotency-Key", description="Unique to each request. Repeat a request with its key."),
+    Header(
+        alias="Idempotency-Key", description="Unique to each request. Use the same key to repeat a request."
+    ),
 ]
 Player = Annotated[Name, Path()]
 Table = Annotated[Name, Path()]

@@ -87,8 +87,9 @@ class Views:
     def results(self, player: str, limit: int) -> list[Result]:
         """Return a player's newest valid results across all tables, most recently booked first.
 
-        Movements are numbered in the order of their booking, over all tables. A result without a movement,
-        such as a correction that changes nothing, is directly before the next movement at its table.
+        Movements are numbered in the order in which they are booked, across all tables. A result without a
+        movement, such as a correction that changes nothing, is placed directly before the next movement at
+        its table.
         """
         rows: list[Row[Any]] = []  # Any: columns of different types
         with self._engine.work() as work:
@@ -151,13 +152,13 @@ class Views:
 
 
 _NEWEST = 2**62
-"""A number beyond that of every movement."""
+"""A number greater than that of any movement."""
 
 
 def _results_at_a_table() -> Select[Any]:  # Any: as above
-    """Return the query for at least `limit` of a player's newest results at a table, if there are as many.
+    """Return the query for at least `limit` of a player's newest results at a table, if there are that many.
 
-    `booked` is their order over all tables.
+    `booked` is their order across all tables.
     """
     results, movements = schema.results, schema.movements
     later = movements.alias()
@@ -173,7 +174,7 @@ def _results_at_a_table() -> Select[Any]:  # Any: as above
         results.c.player == bindparam("player"),
         results.c.superseded_by.is_(None),
     )
-    # Without the lines in the order, SQLite uses the index of the player's results.
+    # Because the query does not sort by line, SQLite can use the index of the player's results.
     newest = select(results.c.n).where(*valid).order_by(results.c.n.desc()).limit(bindparam("limit"))
     oldest_n = select(func.min(newest.subquery().c.n)).scalar_subquery()
     booked = func.coalesce(movements.c.id, next_at_table, _NEWEST)
@@ -208,8 +209,8 @@ class Tokens:
     def make(self, name: str, role: Role, secret: str, player: str | None = None) -> None:
         """Store the digest of a new secret.
 
-        Raises RequestRefused if the name is in use, the player has no account, the role `player` has no
-        player, or another role has one.
+        Raises RequestRefused if the name is in use, the player has no account, `player` is missing for the
+        role `player`, or `player` is given for another role.
         """
         if (role == "player") != (player is not None):
             reason = (

@@ -279,7 +279,7 @@ class HttpSupervisor:
                 self._pruning.prune_if_due()
             except DatabaseUnavailable as error:
                 answer = database_refusal(error)
-            except Exception as error:  # noqa: BLE001 - without this thread, health is no longer reported
+            except Exception as error:  # noqa: BLE001 - if this thread ended, no health would be reported
                 self._say(f"settlement: the database could not be tested: {_shown(error)}\n")
                 answer = refusal(503, "ENGINE", "the engine failed; see its log")
             for link, number in asking:

@@ -35,7 +35,7 @@ MAX_HELD_BYTES = 4_000_000
 take a third of this size. Without the limit, the holder of one table's key could exhaust the engine's
 memory."""
 MAX_REASON = 1000
-"""Maximum number of characters of the reason for a halt, which can quote an outcome."""
+"""Maximum number of characters in the reason for a halt, which can quote an outcome."""
 MALFUNCTIONS = frozenset({"power_lost", "missing_reading", "conflict", "unruled"})
 """Reasons for a No Roll or No Spin that are malfunctions of the equipment."""
 

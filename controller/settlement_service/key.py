@@ -1,4 +1,4 @@
-"""The Ed25519 key with which the settlement engine signs its answers. The first start creates it.
+"""The Ed25519 key with which the settlement engine signs its answers. It is created at the first start.
 
 A rotated key is published with a signature by the previous key. Tables that trust the previous key then
 accept the new key.
@@ -46,7 +46,9 @@ class EngineKey(NamedTuple):
 
 
 def key_path(database: str) -> Path:
-    """Return the path of an engine's key: `settlement.key` next to an SQLite file, else in /var/lib/table."""
+    """Return the path of an engine's key: next to an SQLite file, with the suffix `.key`; otherwise
+    /var/lib/table/settlement.key.
+    """
     try:
         url = make_url(database)
     except ArgumentError:
@@ -158,7 +160,7 @@ def _handovers(path: Path, held: Key) -> list[_Handover]:
     """Read the handovers to a key, the newest first. The file has one `SIGNATURE KEY` per line.
 
     Skip leading lines for another key, left by an interrupted rotation. Stop at the first later line that
-    does not endorse the key before it.
+    does not endorse the key named in the line above it.
     """
     file = _endorsement_path(path)
     try:

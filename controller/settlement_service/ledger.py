@@ -1,7 +1,7 @@
 """The ledger: accounts, and the movements of money that a game's requests cause.
 
 The ledger does no I/O. The same requests always produce the same lines and movements. A table can therefore
-be rebuilt, corrected and verified by a replay of its requests.
+be rebuilt, corrected and verified by replaying its requests.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -44,22 +44,22 @@ def house(table: str) -> str:
 
 
 def at_risk(table: str) -> str:
-    """Return the name of the account of a table's stakes at risk."""
+    """Return the name of the account that holds a table's stakes at risk."""
     return f"at_risk:{table}"
 
 
 def breakage(table: str) -> str:
-    """Return the name of the account of a table's breakage from rounding down (rules.md 9.3)."""
+    """Return the name of the account for a table's breakage from rounding down (rules.md 9.3)."""
     return f"breakage:{table}"
 
 
 def rake(table: str) -> str:
-    """Return the name of the account of a High Roller table's rake."""
+    """Return the name of the account for a High Roller table's rake."""
     return f"rake:{table}"
 
 
 def bonus_pot(table: str) -> str:
-    """Return the name of the account of a High Roller table's Bonus Pot."""
+    """Return the name of the account that holds a High Roller table's Bonus Pot."""
     return f"bonus_pot:{table}"
 
 
@@ -81,7 +81,7 @@ class Movement:
             self._add(account, sign * cents)
 
     def legs(self) -> Iterator[tuple[str, int]]:
-        """Yield the accounts that change, and the change in cents."""
+        """Yield each account that changes, and its change in cents."""
         return ((account, cents) for account, cents in self._legs.items() if cents)
 
     def balanced_legs(self) -> dict[str, int]:
@@ -128,7 +128,7 @@ class Tally:
     def __init__(
         self, table: str, game: Book, carry: Fraction = Fraction(), *, paid_at_table: bool = False
     ) -> None:
-        """Start with an empty book; `carry` is the breakage (a fraction of a cent) that is not booked yet.
+        """Start with an empty book; `carry` is the breakage (a fraction of a cent) not yet booked.
 
         With `paid_at_table`, stakes come from the cage, because players pay for them in chips (H-BET-1).
         """
@@ -166,12 +166,12 @@ class Tally:
 
     @property
     def carry(self) -> Fraction:
-        """The breakage that is not booked yet, in cents."""
+        """The breakage that has not been booked yet, in cents."""
         return self._carry + self._game.breakage_cents - self._breakage_booked
 
     @property
     def remembers(self) -> bool:
-        """Whether the game has state other than its bets. If it has, a fresh game is not equivalent."""
+        """Whether the game has state other than its bets. If so, a fresh game is not equivalent."""
         return self._game.remembers
 
     def cost(self, request: Request) -> int:

@@ -96,7 +96,7 @@ movements = Table(
     Column("booked_us", BigInteger, nullable=False),
 )
 _OF_STEP = Index("movements_of_step", movements.c.table_name, movements.c.n)
-"""Finds a result's movement. It was added without a new version, because older releases work with it."""
+"""Finds a result's movement. The version was not increased for it, because older releases work with it."""
 entries = Table(
     "entries",
     LAYOUT,
@@ -189,7 +189,7 @@ def _rounds(connection: Connection) -> None:
 
 
 def _struck(_connection: Connection) -> None:
-    """Change no table. From this version on, there can be `struck` steps, which older engines can't read."""
+    """Change no tables. As of this version, there can be `struck` steps, which older engines can't read."""
 
 
 MIGRATIONS: tuple[Migration, ...] = (_first_layout, _rounds, _struck)

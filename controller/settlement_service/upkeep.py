@@ -70,7 +70,7 @@ def _by_kind(connection: Connection) -> dict[str, int]:
 
 
 def _movements(connection: Connection) -> Iterator[str]:
-    """Check that every movement has its entries, and that they sum to zero."""
+    """Check that every movement has entries, and that they sum to zero."""
     entries, movements = schema.entries, schema.movements
     total = func.sum(entries.c.cents)
     query = select(entries.c.movement, total).group_by(entries.c.movement).having(total != 0)
@@ -81,7 +81,7 @@ def _movements(connection: Connection) -> Iterator[str]:
         yield f"movement {movement} has no entries"
     loose = select(entries.c.movement).where(entries.c.movement.not_in(select(movements.c.id))).distinct()
     for movement in connection.execute(loose).scalars():
-        yield f"there are entries of movement {movement}, which does not exist"
+        yield f"there are entries for movement {movement}, which does not exist"
 
 
 def _balances(connection: Connection) -> Iterator[str]:
@@ -174,13 +174,13 @@ def _replays(connection: Connection, games: Games) -> Iterator[str]:
 
 
 KEEP_DAYS = 30
-"""Minimum age, in days, of an answer that is dropped. A client without an answer repeats its request within
-minutes; a month also covers an outage or the investigation of a complaint."""
+"""Minimum age, in days, at which an answer may be dropped. A client without an answer repeats its request
+within minutes; a month also covers an outage or the investigation of a complaint."""
 SLICE = 500
 """Number of rows examined per transaction. Each transaction delays bets by a few milliseconds."""
 CALLS_PER_SLICE = 10
 """Calls to `prune_if_due` per slice. At two calls per second, pruning examines 100 rows per second, which is
-more than the requests add."""
+faster than requests add them."""
 _KEEP_US = KEEP_DAYS * 86_400_000_000
 
 
@@ -197,7 +197,7 @@ _CHANGES = frozenset({"increase", "reduce", "remove", "working", "no_action"})
 
 
 class Pruning:
-    """Drops an engine's old answers, slice by slice, in a continuous cycle. One thread uses it."""
+    """Drops an engine's old answers, slice by slice, in a continuous cycle. For use in one thread."""
 
     def __init__(self, engine: Engine) -> None:
         """Start at the first row."""
@@ -232,7 +232,7 @@ class Pruning:
         return len(old)
 
     def _can_be_dropped(self, work: Work, text: str, answer: str) -> bool:
-        """Return whether a repeated request would take no effect even without its stored answer."""
+        """Return whether a repeated request would have no effect even without its stored answer."""
         request = _read_request(text)
         if request.do != "bet" and request.do not in _CHANGES:
             return False

@@ -273,7 +273,7 @@ class Work:
         return self.connection.execute(query).first() is not None
 
     def alarm(self, table: str, code: str, message: str) -> None:
-        """Raise an alarm in printable form, unless the table already has an alarm with this code."""
+        """Raise an alarm with a printable message, unless the table already has one with this code."""
         alarms = schema.alarms
         query = select(alarms.c.id).where(
             alarms.c.table_name == table, alarms.c.code == code, alarms.c.cleared_us.is_(None)
