@@ -1,4 +1,4 @@
-"""The reorder buffer, which puts readings into the order of their times.
+"""The reorder buffer, which sorts readings by time.
 
 Readings from different devices arrive out of order. The buffer holds each reading until the watermark, the
 current time minus the maximum lateness, has passed the reading's time. A reading that arrives after the
@@ -6,8 +6,8 @@ watermark has passed the reading's time is late, and does not count.
 
 A reading whose time is far from the current time is doubtful. A reading far ahead would make all others late;
 a reading far behind might be the first after a clock was set back. The buffer accepts a doubtful reading once
-a later reading confirms it, or once the time reaches a reading far ahead. If arrival times are recorded, a
-reading can't advance the time by more than `MAX_AHEAD_US` beyond its arrival.
+a later reading confirms it or, if it is far ahead, once the current time reaches it. If arrival times are
+recorded, a reading can't advance the time by more than `MAX_AHEAD_US` beyond its arrival.
 """
 
 from bisect import bisect_left, insort
@@ -46,10 +46,10 @@ MAX_AHEAD_US = 1_000_000
 """Maximum lead of a reading's time over its arrival; with a larger lead, the reading is rejected."""
 
 STEP_US = 1_000_000
-"""Maximum lag of a reading that is not doubtful; a larger lag shows a late reading or a clock set back."""
+"""Maximum lag of a reading that is not doubtful; a larger lag means a late reading or a clock set back."""
 
 LEAP_US = 1_000_000
-"""Maximum lead of a reading that is not doubtful; a larger lead shows an invalid time or a pause."""
+"""Maximum lead of a reading that is not doubtful; a larger lead means an invalid time or a pause."""
 
 _ORDER_AT_SAME_TIME: tuple[type[Reading], ...] = (
     DeviceUp,
@@ -117,9 +117,9 @@ class ReorderBuffer:
         """
         self._shift_us = 0
         self.set_aside: list[tuple[AnyReading, int]] = []
-        """The rejected readings that are not reported yet, each with the error of its time in us."""
+        """The rejected readings that have not been reported yet, each with the error of its time in us."""
         self.clock_steps: list[ClockStep] = []
-        """The detected clock steps that are not reported yet."""
+        """The detected clock steps that have not been reported yet."""
         self.watermark = 0
         """The time, in us, before which readings are no longer accepted."""
 
@@ -268,7 +268,7 @@ class ReorderBuffer:
         return True
 
     def may_decide_now(self, entered: Input) -> bool:
-        """Return whether an input may be decided now, without a wait for delayed readings.
+        """Return whether an input may be decided now, without waiting for delayed readings.
 
         An input that is late, or that would overtake a reading in `_NOT_OVERTAKEN`, must wait.
         """
@@ -306,7 +306,7 @@ class ReorderBuffer:
 
     @property
     def certain_us(self) -> int:
-        """The watermark, as a time of the clock whose times are passed to `advance`."""
+        """The watermark, on the clock whose times are passed to `advance`."""
         return self.watermark - self._shift_us
 
     @property

@@ -34,7 +34,7 @@ from controller.model.verdicts import Reason
 CONTROLLER = "controller"
 """The role in which the daemon locks and unlocks the table."""
 NOBODY = "nobody"
-"""The role recorded for the void of an attempt on which nobody ruled."""
+"""The role recorded when an attempt on which nobody ruled is voided."""
 RESUMED_FROM = frozenset({"table.locked", "table.unlocked", "bets.opened", "bets.closed", "input.refused"})
 """The types of outcomes from which a session restores data that its state does not contain."""
 
@@ -44,7 +44,7 @@ _RULINGS = frozenset({"void", "no_roll", "no_spin", "misdeal"})
 
 
 class _Kind(NamedTuple):
-    """The readings that begin a kind of attempt, and the ruling after the attempt was cut off."""
+    """The readings that begin a kind of attempt, and the ruling on an attempt that was cut off."""
 
     begins: tuple[type[Reading], ...]
     ruling: str
@@ -98,7 +98,7 @@ def resume(
     in_flight: tuple[InFlight, ...],
     last_rows: Iterable[LastRow],
 ) -> StoppedState:
-    """Combine the journal's state, numbers and open attempts with its last rows in `RESUMED_FROM`."""
+    """Combine the journal's state, numbers and open attempts with the last rows of `RESUMED_FROM` types."""
     held: bool | None = None
     bets_closed = False
     lock: TableEvent | None = None
@@ -131,7 +131,10 @@ _STARTED = TableEvent(
 
 
 def is_lock_held(kind: str, data: TableEvent, *, held: bool | None) -> bool | None:
-    """Return whether a person's or a switch's lock is in force after this outcome, given `held` before."""
+    """Return whether a person's or a switch's lock is in force after this outcome.
+
+    `held` tells whether such a lock was in force before; None if unknown.
+    """
     if kind == "table.unlocked":
         return False
     by_controller = data.by == CONTROLLER
@@ -243,7 +246,7 @@ def _review(cut: InFlight, causes: Mapping[str, str]) -> tuple[str, Data]:
     reasons = (
         power_lost_reason(
             causes,
-            f"{CUT_OFF}; the only ruling is {_KINDS[cut.attempt].ruling}; continued play voids the attempt",
+            f"{CUT_OFF}; rule {_KINDS[cut.attempt].ruling} or void; if play continues, the attempt is void",
         ),
     )
     match cut.attempt:

@@ -1,4 +1,4 @@
-"""A session: the processing of one table's readings, timers and inputs into outcomes."""
+"""The session, which turns one table's readings, timers and inputs into outcomes."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
@@ -76,7 +76,7 @@ class Session:
         self._game = game_of(setup.ruleset.game).machine(setup, self._agenda, self._health)
         self._receive = self._game.receive
         self._plays = self._mode.why_not_playing is None
-        """Whether the game receives readings, because the table is open, unlocked and not in test mode."""
+        """Whether the game receives readings: the table must be open, unlocked and not in test mode."""
         self._plays_from_us = carried.plays_from_us
         """The time at which play last began; 0 if before the first recording."""
         self._did_not_play = carried.did_not_play
@@ -94,7 +94,7 @@ class Session:
         return self._take_effects() if self._agenda.effects else _NOTHING
 
     def feed_all(self, readings: Iterable[AnyReading]) -> Sequence[Effect]:
-        """Handle readings in order of arrival; return the same effects as `feed`."""
+        """Handle readings in order of arrival; return the same effects as repeated calls of `feed`."""
         for reading, behind_us in self._order.put_all(readings):
             if behind_us is not None:
                 self._process(reading, behind_us)
@@ -180,7 +180,7 @@ class Session:
         return self._game.dice_out
 
     def finish(self, *, cut: bool = False) -> Sequence[Effect]:
-        """Handle all readings and fire all timers; with `cut`, stop at the last reading.
+        """Handle all remaining readings and fire all timers; with `cut`, stop at the last reading.
 
         With `cut`, the attempt in progress goes to review with `power_lost`, because later readings might be
         missing.
@@ -217,7 +217,7 @@ class Session:
         return msgspec.structs.replace(table, **self._game.memory())
 
     def carried_readings(self) -> CarriedReadings:
-        """Return the data, such as active device faults, that the next recording needs besides the state."""
+        """Return the data that the next recording needs besides the state, such as active device faults."""
         return CarriedReadings(
             devices=tuple(self._health.current_faults),
             wheel=self._game.wheel_state,

@@ -1,7 +1,7 @@
 """The interface between a game and the rest of the controller.
 
-To add a game, write a package that defines a `Game` value, add the value to the registry, and write the
-configuration.
+To add a game, write a package that defines a `Game` instance, add the instance to the registry, and write
+the configuration.
 """
 
 from collections.abc import Callable
@@ -31,7 +31,7 @@ def _always_false(state: State) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Game:
-    """A game, as the rest of the controller uses it."""
+    """A game, as seen by the rest of the controller."""
 
     name: str
     """The name of the game in a rule set's `game` field."""

@@ -91,7 +91,7 @@ def _outcomes(effects: Iterable[Effect]) -> list[Outcome]:
 
 @dataclass(slots=True)
 class _ReplayResult:
-    """The outcomes of each attempt in a log, and the arrival time of its first reading in us."""
+    """The outcomes of each attempt in a log, and the arrival time, in us, of its first reading."""
 
     lateness_us: int
     outcomes: dict[int, list[Outcome]] = field(default_factory=dict)

@@ -281,7 +281,7 @@ class LogWriter:
 
     def __init__(self, stream: BinaryIO, header: Header, *, compress: bool = False) -> None:
         self._stream = stream
-        # The gzip header has no name and time, so equal logs have equal bytes.
+        # The gzip header contains neither a name nor a time, so equal logs have equal bytes.
         self._gzip = gzip.GzipFile("", "wb", fileobj=stream, mtime=0) if compress else None
         self._encoder = msgspec.json.Encoder()
         self._write(self._encoder.encode(header))

@@ -1,4 +1,4 @@
-"""Readers of sensor logs and serial captures, uncompressed or gzip, and messages about their bad lines.
+"""Readers of sensor logs and serial captures, plain or gzip-compressed, and messages about bad lines.
 
 A recorder that loses power leaves an incomplete file. The file ends within a line or within a gzip stream, or
 with NUL bytes that the file system added. These readers read such a file to its end. A serial capture
@@ -50,7 +50,7 @@ MAX_LINE_BYTES = 1 << 20
 GZIP_MAGIC = b"\x1f\x8b"
 GZIP_WBITS = 31
 _GZIP_END = 16
-"""Maximum number of NUL bytes that end a complete gzip stream, in the last data, the CRC and the length."""
+"""Maximum number of NUL bytes at the end of a complete gzip stream: in its last data, CRC and length."""
 
 
 def describe_read_error(error: zlib.error | OSError) -> str:
@@ -64,7 +64,7 @@ class Source:
     """An iterable over a file's uncompressed bytes, in blocks.
 
     After the last block, `cut` tells whether the file was cut off. Iteration raises zlib.error if a gzip
-    stream is damaged, OSError if the file can't be read.
+    stream is damaged, and OSError if the file can't be read.
     """
 
     def __init__(self, stream: BinaryIO) -> None:
@@ -193,7 +193,10 @@ class LineError(Exception):
 
 
 class SalvagedLine(typing.NamedTuple):
-    """A line decoded without unknown fields, which are listed; `reading` is None if the kind is unknown."""
+    """A line decoded without its unknown fields; `unknown` lists them, or the unknown kind.
+
+    `reading` is None if the kind is unknown.
+    """
 
     reading: AnyReading | None
     unknown: tuple[str, ...]
@@ -315,7 +318,7 @@ _MAX_CAPTURE_SHOWN = 40
 
 
 class CapturedLine(NamedTuple):
-    """One line from the device without the line end, and the time of its receipt in us."""
+    """One line from the device, without the line end, and the time, in us, at which it was received."""
 
     t: int
     text: bytes

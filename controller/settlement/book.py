@@ -32,7 +32,7 @@ class Request(
 class Working(Request, frozen=True, kw_only=True, tag="working"):
     """Call a bet on or off, or return it to the rules' default ("default").
 
-    With `stands`, the call remains valid in later rounds of a game in which the next point ends calls.
+    In some games, calls lapse when the next point is set. With `stands`, this call does not.
     """
 
     id: str
@@ -102,7 +102,10 @@ class Decided(AnswerLine, frozen=True):
 
 
 class RefusedLine(AnswerLine, frozen=True, kw_only=True):
-    """A refused request, which changed nothing, with the rule of the refusal and what would be accepted."""
+    """The answer to a refused request, which changed nothing.
+
+    `rule` is the rule by which it was refused. `reason` states what would be accepted.
+    """
 
     id: str
     do: str
@@ -112,7 +115,7 @@ class RefusedLine(AnswerLine, frozen=True, kw_only=True):
 
 
 class Reduced(AnswerLine, frozen=True, kw_only=True):
-    """An accepted reduction, and the cents returned."""
+    """An accepted reduction, and the amount returned, in cents."""
 
     id: str
     do: str = "reduce"
@@ -191,7 +194,7 @@ class Book(ABC):
 
     @abstractmethod
     def apply(self, request: Request) -> list[AnswerLine]:
-        """Carry out a request of the vocabulary and return the answer. No such request raises an error."""
+        """Carry out a request from the vocabulary and return the answer. No such request raises an error."""
 
     @abstractmethod
     def finish(self) -> list[AnswerLine]:
@@ -199,12 +202,12 @@ class Book(ABC):
 
     @property
     def breakage_cents(self) -> Fraction:
-        """The exact cents that the house has kept by rounding winnings down."""
+        """The exact amount, in cents, that the house has kept by rounding winnings down."""
         return Fraction()
 
     @property
     def remembers(self) -> bool:
-        """Whether the book has state besides its bets, which a new book would lack."""
+        """Whether the book has state besides its bets that a new book would lack."""
         return False
 
     @property
@@ -214,12 +217,12 @@ class Book(ABC):
 
     @property
     def late_refusal(self) -> Refusal | None:
-        """The refusal of all late bets; None if confirmed late bets are accepted."""
+        """The reason for refusing late bets; None if confirmed late bets are accepted."""
         return NEVER_LATE
 
     @property
     def without_pair_plus(self) -> tuple[str, ...]:
-        """The positions with an Ante and without Pair Plus."""
+        """The positions with an Ante but without Pair Plus."""
         return ()
 
     @property

@@ -131,7 +131,7 @@ class Switch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figure:
-    """A number of at least 1 that a policy requires."""
+    """A policy whose value is a whole number of at least 1."""
 
     value: AtLeastOne
     rule: str
@@ -221,7 +221,10 @@ class Report:
 def find_uneven_pay(
     wager: str, ratio: Ratio, rule: str, chip_cents: int, pay_unit_cents: int
 ) -> Finding | None:
-    """Return a finding, with the stakes paid exactly, if one chip can't be paid exactly at this ratio."""
+    """Return a finding if a bet of one chip can't be paid exactly at this ratio.
+
+    The finding states the stakes that can be.
+    """
     part = payout(chip_cents, ratio, pay_unit_cents)
     if not part.breakage:
         return None

@@ -1,4 +1,4 @@
-"""Settlement of JSON Lines, with errors that name the field of each mistake."""
+"""Settlement of requests in JSON Lines. The error for an invalid line names the field at fault."""
 
 import re
 from codecs import BOM_UTF8
@@ -47,7 +47,7 @@ class Decoder:
         self._kinds = {str(kind.__struct_config__.tag): kind for kind in vocabulary}
 
     def decode(self, raw: bytes, line: int) -> Request:
-        """Decode the line with number `line`. Raise MalformedLine if it is not a request."""
+        """Decode line number `line`. Raise MalformedLine if it is not a request."""
         try:
             value = decode_strict(raw)
             return self._decoder.decode(raw)
@@ -64,7 +64,7 @@ class Decoder:
 def _malformed_line(
     value: object, raw: bytes, line: int, error: str, kinds: Mapping[str, type[Request]]
 ) -> MalformedLine:
-    """Return the error in a line of valid JSON. The `do` is checked first, then the fields."""
+    """Return the error in a line of valid JSON. `do` is checked first, then the other fields."""
     do = value.get("do") if isinstance(value, dict) else None
     kind = kinds.get(do) if isinstance(do, str) else None
     if kind is None:

@@ -1,4 +1,4 @@
-"""The interface between settlement and a game: one `Wagers` value per game, in the game's package."""
+"""The interface between settlement and a game: one `Wagers` instance per game, in the game's package."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ class LoadPayTable(Protocol):
     """Loads a rule set's pay table from its file."""
 
     def __call__(self, shape: type[T], /) -> T:
-        """Return the pay table as this type. Raise SettingsError, which lists all mistakes in the file."""
+        """Return the pay table as this type. Raise SettingsError, listing all mistakes, if it is invalid."""
 
 
 class PayTableDifference(NamedTuple):
@@ -30,7 +30,7 @@ class PayTableDifference(NamedTuple):
 
 
 class PayTableDiffers(Exception):
-    """The rule set and the pay table split the money differently."""
+    """The rule set and the pay table differ in values that they must share."""
 
     def __init__(self, figures: Sequence[PayTableDifference]) -> None:
         super().__init__(", ".join(figure.key for figure in figures))
@@ -95,7 +95,7 @@ class EndedAttempt(NamedTuple):
 
 
 def decided_by(do: str) -> Callable[[EndedAttempt], Sequence[RawRequest] | None]:
-    """Return a `settled_at` function for a book that starts again after each request named `do`."""
+    """Return a `settled_at` function for a book that starts afresh after each request named `do`."""
 
     def settled_at(ended: EndedAttempt) -> Sequence[RawRequest] | None:
         return () if any(raw["do"] == do for raw in ended.requests) else None
@@ -120,7 +120,7 @@ def _no_requests(outcome: Outcome, players: Mapping[str, str]) -> Sequence[RawRe
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wagers:
-    """A game's wagers, as the rest of the controller uses them."""
+    """A game's wagers, as seen by the rest of the controller."""
 
     pay_table: type[object]
     """The type of the game's pay tables."""

@@ -89,7 +89,7 @@ def read_advisories(path: Path) -> list[Advisory]:
         if advisory.withdrawn is None
     ]
     if not any(one.package.ecosystem == ECOSYSTEM for advisory in read for one in advisory.affected or ()):
-        raise AdvisoryFault(f"{path}: contains no advisory for {ECOSYSTEM}; use its OSV export")
+        raise AdvisoryFault(f"{path}: contains no advisory for {ECOSYSTEM}; use PyPI's OSV export")
     return read
 
 
@@ -209,7 +209,7 @@ def main(arguments: Sequence[str]) -> int:
         return BAD_INPUT
     except OSError as error:
         is_lock = error.filename in arguments[1:]
-        remedy = LOCK_REMEDY if is_lock else "ADVISORIES=FILE names the export"
+        remedy = LOCK_REMEDY if is_lock else "name the export with ADVISORIES=FILE"
         sys.stderr.write(f"audit: {error.filename}: {error.strerror}; {remedy}\n")
         return BAD_INPUT
     for finding in findings:

@@ -1,7 +1,7 @@
 """The bill of materials of a release, generated from pip-compile's lock file: `make sbom`.
 
-The format is CycloneDX 1.6 (JSON). The bill contains neither the time nor data about the machine, so equal
-lock files and versions produce equal bytes.
+The format is CycloneDX 1.6 (JSON). The bill contains neither the time nor data about the machine, so the same
+lock file and version always produce the same bytes.
 """
 
 import re
@@ -20,7 +20,7 @@ _HASH = re.compile(r"--hash=sha256:([0-9a-f]{64})")
 _VIA = re.compile(r"#\s*via\s+(.*)")
 
 
-LOCK_REMEDY = "`make lock` writes the lock files"
+LOCK_REMEDY = "write the lock files with `make lock`"
 """The next step if a lock file can't be opened."""
 
 
@@ -47,7 +47,7 @@ def read_lock(path: Path) -> list[PinnedRelease]:
     """Return the pinned releases of a lock file.
 
     Raises:
-        LockFault: a line does not pin a release, or no line pins one.
+        LockFault: a line does not pin a release, or the file pins none.
         OSError: the file can't be read.
     """
     text = path.read_text(encoding="utf-8").replace("\\\n", " ")
@@ -60,7 +60,7 @@ def read_lock(path: Path) -> list[PinnedRelease]:
 
 
 def _entries(text: str) -> Iterator[str]:
-    """Yield each release's line, joined with the indented lines below."""
+    """Yield each release's line, joined with the indented lines below it."""
     entry = ""
     for line in text.splitlines():
         if not line.strip() or line.startswith("#"):
@@ -144,7 +144,7 @@ def main(arguments: Sequence[str]) -> int:
         sys.stderr.write(f"sbom: {fault}\n")
         return 2
     except OSError as error:
-        remedy = LOCK_REMEDY if error.filename == str(lock) else "SBOM=FILE names the output file"
+        remedy = LOCK_REMEDY if error.filename == str(lock) else "name the output file with SBOM=FILE"
         sys.stderr.write(f"sbom: {error.filename}: {error.strerror}; {remedy}\n")
         return 2
     return 0

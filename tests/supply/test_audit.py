@@ -160,7 +160,7 @@ def test_a_missing_export_and_a_missing_lock_are_reported(
     missing = tmp_path / "no.lock"
     assert main([str(export), str(missing)]) == 2
     assert capsys.readouterr().err == (
-        f"audit: {missing}: No such file or directory; `make lock` writes the lock files\n"
+        f"audit: {missing}: No such file or directory; write the lock files with `make lock`\n"
     )
     lock.write_text("# nothing\n", encoding="utf-8")
     assert main([str(export), str(lock)]) == 2

@@ -99,8 +99,8 @@ def test_a_lock_that_cannot_be_read_is_reported(tmp_path: Path, capsys: pytest.C
     missing = tmp_path / "none"
     assert main([str(missing), str(tmp_path / "bill.json")]) == 2
     assert capsys.readouterr().err == (
-        f"sbom: {missing}: No such file or directory; `make lock` writes the lock files\n"
+        f"sbom: {missing}: No such file or directory; write the lock files with `make lock`\n"
     )
     assert main([str(LOCK), str(tmp_path / "no" / "bill.json")]) == 2
-    assert "No such file or directory; SBOM=FILE names the output file" in capsys.readouterr().err
+    assert "No such file or directory; name the output file with SBOM=FILE" in capsys.readouterr().err
     assert not (tmp_path / "bill.json").exists()

@@ -1,1 +1,1 @@
-"""Craps: the state machine, the wagers, and the `Game` value for the registry."""
+"""Craps: the state machine, the wagers, and the `Game` instance for the registry."""

@@ -1,4 +1,4 @@
-"""The `Game` value for craps."""
+"""The `Game` instance for craps."""
 
 from controller.games.craps.machine import CRAPS_TABLE, Craps, CrapsState
 from controller.games.game import Game

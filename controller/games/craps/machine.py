@@ -396,7 +396,7 @@ class Craps(PlaysThrows):
     def _check_between_throws(self, entered: Input) -> None:
         """Raise InputRefused if the input lacks its seat, is not offered, or changes nothing."""
         if entered.name == "new_shooter" and entered.seat is None:
-            raise InputRefused("bad_argument", "new_shooter needs the shooter's seat; enter it again")
+            raise InputRefused("bad_argument", "new_shooter needs the shooter's seat; enter it with a seat")
         if entered.name == "run_out" and not self._rules.run_out:
             raise InputRefused("not_offered")
         if entered.name == "new_shooter" and entered.seat == self._state.shooter:

@@ -1,1 +1,1 @@
-"""High Roller: the state machine, the wagers, and the `Game` value for the registry."""
+"""High Roller: the state machine, the wagers, and the `Game` instance for the registry."""

@@ -12,7 +12,7 @@ from controller.rules.high_roller.rolls import CARDS_PER_DECK, CARDS_PER_RANK, B
 
 
 def rank_entered(card: str | int | None, what: str) -> int:
-    """Return the total that matches a card such as `Qh`, `Q` or `12`. Raise InputRefused for other text."""
+    """Return the total that matches a card such as `Qh`, `Q` or `12`. Raise InputRefused if there is none."""
     rank = None if card is None else _rank_of(card)
     if rank is None:
         raise InputRefused(
@@ -22,7 +22,10 @@ def rank_entered(card: str | int | None, what: str) -> int:
 
 
 def rank_dealt(card: Card) -> int:
-    """Return the total that matches a card from the shoe. Raise InputRefused for another or unread card."""
+    """Return the total that matches a card from the shoe.
+
+    Raise InputRefused if the shoe did not read the card, or if no total matches it.
+    """
     if card.rank is None:
         raise InputRefused("card_unread")
     rank = _rank_of(card.rank)
@@ -41,7 +44,10 @@ def _rank_of(card: str | int) -> int | None:
 
 
 def seated(state: HighRollerState, seat: Seat | None, what: str) -> tuple[HighRollerState, str]:
-    """Seat a player if necessary; return the state and the seat's name. Raise InputRefused for None."""
+    """Seat a player if necessary; return the state and the seat's name.
+
+    Raise InputRefused if no seat is given.
+    """
     if seat is None or not str(seat):
         raise InputRefused("bad_argument", f"{what} needs a seat; enter it again")
     name = str(seat)
@@ -52,7 +58,7 @@ def seated(state: HighRollerState, seat: Seat | None, what: str) -> tuple[HighRo
 
 
 def draw(state: HighRollerState, seat: Seat | None, rank: int, rules: HighRollerRules) -> HighRollerState:
-    """Record a player's card for the button. Players with equal best cards draw again (H-BTN-1, !H-9)."""
+    """Record a player's card for the button. Players tied for the best card draw again (H-BTN-1, !H-9)."""
     state, name = seated(state, seat, "draw_button")
     if state.redraw:
         if name not in state.redraw:
@@ -70,7 +76,7 @@ def draw(state: HighRollerState, seat: Seat | None, rank: int, rules: HighRoller
 def place_button(state: HighRollerState, rules: HighRollerRules) -> HighRollerState:
     """Give the button to the player with the highest card, or the lowest if so configured (H-BTN-1, !H-9).
 
-    Raise InputRefused if no card is drawn or if players are tied.
+    Raise InputRefused if no card has been drawn or if players are tied.
     """
     if not state.draws:
         raise InputRefused("no_button")
@@ -233,7 +239,7 @@ def replace_card(
 
 
 def bonus_take(entered: int | None, rules: HighRollerRules) -> int:
-    """Return the cents that a game pays into the Bonus Pot (!H-6).
+    """Return the amount, in cents, that a game pays into the Bonus Pot (!H-6).
 
     The entered amount replaces the configured amount. Raise InputRefused if it is out of range.
     """
@@ -273,7 +279,7 @@ def no_roll_due(state: HighRollerState) -> InputRefused | None:
 
 
 def leave(state: HighRollerState, name: str) -> HighRollerState:
-    """Record that a player leaves. The player's cards stay in the game (!H-19).
+    """Record that a player has left. The player's cards stay in the game (!H-19).
 
     Raise InputRefused if no player at the table has this seat.
     """

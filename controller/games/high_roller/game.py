@@ -1,4 +1,4 @@
-"""The `Game` value for High Roller."""
+"""The `Game` instance for High Roller."""
 
 import msgspec
 

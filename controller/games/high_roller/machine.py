@@ -134,7 +134,7 @@ class HighRoller(PlaysThrows):
         return isinstance(reading, DieReleased) and not self.attempts.in_progress
 
     def reject_attempt(self, reading: Reading) -> None:
-        """Handle a release or a card from a table that is not in play."""
+        """Handle a release or a card while the table is not in play."""
         if not isinstance(reading, Card):
             self.throws.reject_attempt(reading)
         elif reading.to is None:

@@ -119,7 +119,7 @@ class HighRollerState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
     closing: bool = False
     final: bool = False
     over: bool = False
-    """Whether the final game has been played, or the hours have ended without one."""
+    """Whether the final game has been played, or the hours of operation have ended without one."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -155,7 +155,7 @@ class HighRollerState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
         return next((seat for seat in self.seats if str(seat) == name), name)
 
     def replace(self, **changes: object) -> "HighRollerState":
-        """Return a copy of this state with changed fields."""
+        """Return a copy of this state with these fields changed."""
         return msgspec.structs.replace(self, **changes)
 
 

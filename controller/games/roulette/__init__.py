@@ -1,1 +1,1 @@
-"""Roulette: the state machine, the wagers, and the `Game` value for the registry."""
+"""Roulette: the state machine, the wagers, and the `Game` instance for the registry."""

@@ -1,4 +1,4 @@
-"""The `Game` value for roulette."""
+"""The `Game` instance for roulette."""
 
 from controller.games.game import Game
 from controller.games.roulette.machine import ROULETTE_TABLE, Roulette

@@ -1,4 +1,4 @@
-"""Launch detection, which separates the pulses of a launched ball from those of a hand or an earlier ball."""
+"""Launch detection, which distinguishes a launched ball's pulses from those of a hand or an earlier ball."""
 
 from collections.abc import Callable
 from itertools import pairwise
@@ -37,7 +37,7 @@ class Launches:
 
     @property
     def old_ball_runs(self) -> bool:
-        """Whether the ball of a void or rejected spin still runs in the track."""
+        """Whether the ball of a void or rejected spin is still running in the track."""
         return self._old_ball is not None
 
     @property
@@ -182,7 +182,7 @@ class Launches:
 
 
 MAX_RUN_US = 40_000_000
-"""The maximum time that a ball runs. Later pulses come from another ball."""
+"""The longest time for which a ball runs. Later pulses come from another ball."""
 
 
 class OldBall:

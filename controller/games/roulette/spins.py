@@ -38,7 +38,7 @@ from controller.rules.wheel.watch import CheckedWatch
 SECOND_US = 1_000_000
 
 MAX_OBJECTS = 16
-"""The number of foreign-object readings kept. A sensor sends fewer in `object_before_launch_s`."""
+"""The number of foreign-object readings kept. A sensor sends fewer within `object_before_launch_s`."""
 EARLY_NO_SPIN = "spoken"
 """The timer for a No Spin that was called before any pulse was detected."""
 RUNS_UNTIL_US = 3_000_000
@@ -392,7 +392,7 @@ class Spins(WheelSpins):
     # --- the AttemptJudge interface ---
 
     def judge(self, t: int, called: Reason | None) -> SpinVerdict:
-        """Judge the current spin by its readings up to `t`."""
+        """Judge the current spin on its readings up to `t`."""
         assert self._watch is not None
         self._note_basis(t, called)
         return self._watch.verdict(t, called)[0]

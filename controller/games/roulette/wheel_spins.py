@@ -78,7 +78,7 @@ class WheelSpins(ABC):
         self._health = health
         self._basis = Basis(decided_at_us=0)
         self.late_pulse_us = 0
-        """The latest track pulse that arrived too late to be used, while no spin was open."""
+        """The time of the latest track pulse that arrived too late to be used while no spin was open."""
         self.attempts: Attempts[str, SpinVerdict] = Attempts(
             SPIN, game, self, agenda, rules, calls=calls, last=last
         )
@@ -169,7 +169,7 @@ class WheelSpins(ABC):
 
     @abstractmethod
     def judge(self, t: int, called: Reason | None) -> SpinVerdict:
-        """Judge the current spin by its readings up to `t`."""
+        """Judge the current spin on its readings up to `t`."""
 
     @property
     @abstractmethod
@@ -215,7 +215,7 @@ class WheelSpins(ABC):
 SILENCE_US = 1_000_000
 """A silence that suggests missing reports. The wheel reports its state every 0.5 s."""
 BURST_US = 250_000
-"""Reports at shorter intervals were delayed in transit, because the wheel sends them less often."""
+"""Reports that arrive at shorter intervals were delayed in transit; the wheel sends them less often."""
 
 
 class SmartSpins(WheelSpins):
@@ -319,8 +319,8 @@ class SmartSpins(WheelSpins):
     def _closed_by_us(self, t: int) -> int:
         """Return the time from which a wheel's report that arrives at `t` closes betting (R-SPIN-3).
 
-        The reports carry no time. A report after a silence might describe a state as old as the start of the
-        silence, and people who could see the wheel might have bet during the silence.
+        The reports carry no timestamp. A report after a silence might describe a state as old as the start of
+        the silence, and people who could see the wheel might have bet during the silence.
         """
         if self.games.before_silence_us is not None:
             return self.games.before_silence_us
@@ -330,7 +330,7 @@ class SmartSpins(WheelSpins):
     # --- the AttemptJudge interface ---
 
     def judge(self, t: int, called: Reason | None) -> SpinVerdict:
-        """Judge the current spin by its readings so far."""
+        """Judge the current spin on the readings so far."""
         assert self._wheel_game is not None
         self._basis = Basis(decided_at_us=t, called=called)
         return self._wheel_game.verdict(called)

@@ -1,1 +1,1 @@
-"""Three Card Poker: the state machine, the wagers, and the `Game` value for the registry."""
+"""Three Card Poker: the state machine, the wagers, and the `Game` instance for the registry."""

@@ -86,7 +86,7 @@ class Deals:
         self._runs_on_from_us: int | None = None
         self._late = ""
         self._play_asked: dict[str, int] = {}
-        """The time of the settlement engine's request for Play, by position. A fold there must wait."""
+        """The time of the settlement engine's request for Play, by position. It delays a fold (T-DEAL-4)."""
         self._nonces: set[str | None] = set()
         """The nonces of the settlement engine's requests. Each nonce is used once."""
         self._played: set[str] = set()
@@ -152,7 +152,7 @@ class Deals:
         return len(cards) >= wanted or card.t - cards[-1].t > quiet_us
 
     def reject_attempt(self, card: Reading) -> None:
-        """Handle the first card of a deal that must not be judged. The cards after it belong to that deal."""
+        """Handle the first card of a deal that must not be judged. Later cards belong to the same deal."""
         self._runs_on_from_us = card.t
 
     def end_last(self) -> None:
@@ -256,11 +256,11 @@ class Deals:
 
     @property
     def has_both(self) -> bool:
-        """Whether a position has both Play and a fold, which prevents the call of the current deal."""
+        """Whether a position has both Play and a fold, in which case the current deal can't be called."""
         return not self._played.isdisjoint(self._folded)
 
     def forget_play(self) -> None:
-        """Forget the requests and reports of Play when their betting round is over."""
+        """Discard all requests for Play and reports of it, because their betting round is over."""
         self._play_asked.clear()
         self._nonces.clear()
         self._played.clear()
@@ -312,7 +312,7 @@ class Deals:
             return
         self._reconsider(entered.t, verdict)
         if verdict.ruling is Ruling.VALID and attempts.state == "review" and not self.has_both:
-            # The `what` of a card names the card that it replaces, not a deal.
+            # The `what` of `set_card` names the card to be replaced, not a deal.
             what = None if entered.name == "set_card" else entered.what
             attempts.enter(msgspec.structs.replace(entered, name="accept", what=what))
 
@@ -365,7 +365,7 @@ class Deals:
         if position not in layout.seats:
             seats = ", ".join(layout.seats) or "none yet"
             raise InputRefused(
-                "bad_argument", f"{entered.name} needs a position of this deal ({seats}); enter it again"
+                "bad_argument", f"{entered.name} needs a position in this deal ({seats}); enter it again"
             )
         return position
 
@@ -385,7 +385,7 @@ class Deals:
     # --- the AttemptJudge interface ---
 
     def value_of(self, verdict: DealVerdict) -> Dealt | None:
-        """Return the complete deal; None if a part of it is unknown."""
+        """Return the complete deal; None if any part of it is unknown."""
         return verdict.dealt
 
     def result_can_be_entered(self, t: int) -> bool:
@@ -398,7 +398,7 @@ class Deals:
         return self.attempts.open or (layout.all_dealt and layout.all_acted)
 
     def acts(self) -> Iterator[str]:
-        """Yield `play` and `fold` if a position can take that action or be ruled to have taken it."""
+        """Yield each of `play` and `fold` that a position can take or be ruled to have taken."""
         if self.attempts.open or self.attempts.state == "called":
             layout = self._layout()
             done = [layout.acts.get(position) for position in layout.seats]
@@ -409,7 +409,7 @@ class Deals:
         return dict(self._layout().acts) if self.attempts.open or self.attempts.state == "called" else {}
 
     def value_entered(self, entered: Input) -> Dealt:
-        """Return the deal with a person's input. Raise InputRefused if the deal is still incomplete."""
+        """Return the deal as changed by a person's input. Raise InputRefused if it is still incomplete."""
         entered = self._without_number(entered)
         if entered.name == "set_card":
             self._check_card(entered)
@@ -426,7 +426,10 @@ class Deals:
         return dealt
 
     def awaited(self) -> Awaited | None:
-        """Return the deal that awaits a person, with the cards that a review still needs."""
+        """Return the deal that awaits a person's decision; for a review, with the missing and entered cards.
+
+        Return None if no deal awaits a decision.
+        """
         awaited = self.attempts.awaited()
         if awaited is None:
             return None
@@ -441,7 +444,7 @@ class Deals:
         return msgspec.structs.replace(awaited, reasons=(*kept, *new), lacks=lacks, entered=entered)
 
     def judge(self, t: int, called: Reason | None) -> DealVerdict:
-        """Judge the current deal by its readings so far."""
+        """Judge the current deal on the readings so far."""
         verdict = self._judge(t, called=called)
         self._note_basis(t, called)
         return verdict

@@ -1,4 +1,4 @@
-"""The `Game` value for Three Card Poker."""
+"""The `Game` instance for Three Card Poker."""
 
 from controller.games.game import Game
 from controller.games.three_card.machine import (

@@ -39,7 +39,7 @@ THREE_CARD_TABLE = MachineTable(
         "dealing": "cards are dealt face down to the positions and the dealer",
         "acting": "every position has three cards and plays or folds",
         "showdown": "all positions have acted; the dealer arranges and shows the dealer's hand",
-        "reconciling": "the deal is called; hands are reconciled one after the other",
+        "reconciling": "the deal is called; hands are reconciled one after another",
     },
     triggers={
         "no_more_bets": "the dealer calls No More Bets",
@@ -106,7 +106,7 @@ class ThreeCardState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
     seats: tuple[str, ...] = ()
     players: dict[str, str] = {}
     without_pair_plus: tuple[str, ...] = ()
-    """The positions with an Ante and without Pair Plus, from the settlement engine's last report."""
+    """The positions with an Ante but without Pair Plus, from the settlement engine's last report."""
 
 
 as_three_card_state = converter_of(ThreeCardState)
@@ -199,7 +199,7 @@ class ThreeCard(PlaysAttempts):
         return isinstance(reading, Card) and self.deals.would_begin(reading)
 
     def reject_attempt(self, reading: Reading) -> None:
-        """Handle a card from a table that is not in play."""
+        """Handle a card that is dealt while the table is not in play."""
         self.deals.reject_attempt(reading)
 
     def late(self, reading: AnyReading) -> None:
@@ -352,7 +352,7 @@ class ThreeCard(PlaysAttempts):
         return DealReview(deal=result.number, reasons=result.reasons, notices=result.notices)
 
     def correct(self, result: Result[Dealt], corrects: str, ruling: str, since: Sequence[Input]) -> Data:
-        """Apply a ruling in place of the call and return its data. If betting is closed, it stays closed."""
+        """Apply a ruling that replaces the call, and return its data. Closed betting stays closed."""
         del since
         self._stay_closed = not self._bets_open
         corrected = DealCorrected(
@@ -427,7 +427,7 @@ class ThreeCard(PlaysAttempts):
         self._players |= dict.fromkeys(positions, entered.what)
 
     def _check_positions(self, positions: tuple[str, ...], player: str) -> None:
-        """Raise InputRefused if the player may not have these positions besides those already named."""
+        """Raise InputRefused if the player may not have these positions as well as those already named."""
         others = {seat for seat, who in self._players.items() if who == player}
         together = left_to_right({*positions, *others})
         if len(together) > self._rules.positions_per_player:

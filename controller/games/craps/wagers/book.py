@@ -63,7 +63,7 @@ class CrapsBook(Book):
 
     @property
     def breakage_cents(self) -> Fraction:
-        """The exact cents that the house has kept by rounding winnings down."""
+        """The exact amount, in cents, that the house has kept by rounding winnings down."""
         return self._breakage.total_cents
 
     @property
@@ -85,11 +85,11 @@ class CrapsBook(Book):
 
     @property
     def late_refusal(self) -> Refusal | None:
-        """The refusal of all late bets; None if confirmed late bets are accepted."""
+        """The reason for refusing late bets; None if confirmed late bets are accepted."""
         return self._gates.late_refusal
 
     def apply(self, request: Request) -> list[AnswerLine]:
-        """Handle one request and return its answer, oldest bet first."""
+        """Handle a request and return the lines of its answer, oldest bet first."""
         match request:
             case BetRequest():
                 return self._bet(request)
@@ -289,12 +289,12 @@ def requests_of(outcome: Outcome) -> list[RawRequest]:
 
 
 def _run_out(run_out: object) -> list[RawRequest]:
-    """Return the request that begins or ends a run-out. Each roll reports the run-out (!34-16)."""
+    """Return the request that begins or ends a run-out. Every roll states whether one is on (!34-16)."""
     return [{"do": "run_out", "on": run_out, "by_table": True}] if isinstance(run_out, bool) else []
 
 
 class DiceState:
-    """The state of the dice without bets: the point, the shooter, and the rolls of the current hand."""
+    """The state of the dice, without the bets: the point, the shooter, and the rolls of the current hand."""
 
     def __init__(self, dice: Dice | None = None) -> None:
         self.dice = dice or Dice()
@@ -322,7 +322,7 @@ class DiceState:
                 pass
 
     def is_redundant(self, request: Request) -> bool:
-        """Return whether a request only repeats the shooter or the absence of a run-out."""
+        """Return whether a request changes nothing, such as one that names the current shooter again."""
         match request:
             case NewShooter(player=None):
                 return not self.dice.rolls and self.dice.shooter is None
@@ -340,8 +340,8 @@ class DiceState:
     def prelude(self) -> Sequence[RawRequest]:
         """Return the requests that bring a new, empty book to this state.
 
-        The requests omit the points made in the current hand. Points count only for Sharp Shooter bets, which
-        are accepted only before a hand's first roll.
+        The requests do not reproduce the number of points made in the current hand. That number matters only
+        to Sharp Shooter bets, which are accepted only before a hand's first roll.
         """
         dice = self.dice
         named = dice.shooter is not None

@@ -1,7 +1,7 @@
 """The effect of each of the 36 rolls on each bet, computed once from the pay table.
 
-Each bet has a row of 36 endings, one per roll. None means that the bet stays up. When a line bet gets its
-number, it changes to the row of that number. The house edges are computed from the same rows.
+Each bet has a row of 36 endings, one per roll. None means that the bet stays up. When a roll sets the number
+of a line bet, the bet switches to the row for that number. The house edges are computed from the same rows.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence

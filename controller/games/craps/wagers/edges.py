@@ -32,7 +32,7 @@ DOLLAR_CENTS = 100
 
 
 class BetValue(NamedTuple):
-    """The expected net win and the chance of a push, for a bet of 1."""
+    """The expected net win of a bet of 1, and its chance of a push."""
 
     net: Fraction
     pushed: Fraction
@@ -146,7 +146,7 @@ def _printed_chances(table: CrapsPayTable) -> Iterator[Chance]:
 
 
 def _full_lay(table: CrapsPayTable, edges: Iterable[Edge]) -> Iterator[Finding]:
-    """Yield a finding for each Don't bet whose lay odds on some numbers favour the player (!34-3)."""
+    """Yield a finding for each Don't bet that favours the player with full odds on some numbers (!34-3)."""
     multiple, edge_of = table.settings.odds_multiple.value, {row.wager: row.edge for row in edges}
     for wager, odds in table.odds.items():
         flat = FLAT_OF[wager]
@@ -171,7 +171,7 @@ def _full_lay(table: CrapsPayTable, edges: Iterable[Edge]) -> Iterator[Finding]:
 
 
 def _uncovered_lays(table: CrapsPayTable) -> Iterator[Finding]:
-    """Yield a finding for each kind of lay odds that can outlast its flat bet (!34-27)."""
+    """Yield a finding for each kind of lay odds that can stay up in full behind a reduced bet (!34-27)."""
     settings = table.settings
     if settings.odds_multiple.value is None or settings.lay_odds_follow_reduction.value:
         return

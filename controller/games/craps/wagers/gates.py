@@ -29,8 +29,8 @@ class BetRequest(Request, frozen=True, kw_only=True, tag="bet"):
     """Make a bet of `amount` cents.
 
     `base` is the id of the flat bet behind which odds are placed. `dice` are the two faces of a Hop bet, in
-    either order. `late` tells whether the dice had already left the hand. `confirmed` tells whether both the
-    dealer and the boxperson have confirmed a late bet (C34-MK-1b).
+    either order. `late` tells whether the dice had already left the shooter's hand. `confirmed` tells whether
+    both the dealer and the boxperson have confirmed a late bet (C34-MK-1b).
     """
 
     id: str
@@ -147,7 +147,7 @@ class Gates:
         return bet
 
     def increase(self, bet: Bet, cents: int) -> Refusal | None:
-        """Return why raising a bet to `cents` is refused; None if it is allowed."""
+        """Return a refusal if a bet may not be raised to `cents`."""
         if cents <= bet.stake_cents:
             return Refusal(
                 BOOK_AMOUNT, f"the stake is {bet.stake_cents} cents; an increase needs a larger amount"
@@ -163,7 +163,7 @@ class Gates:
         return self._size(bet, cents)
 
     def reduce(self, bet: Bet, cents: int) -> Refusal | None:
-        """Return why reducing a bet to `cents` is refused; None if it is allowed."""
+        """Return a refusal if a bet may not be reduced to `cents`."""
         if refusal := self.remove(bet):
             return refusal
         if cents >= bet.stake_cents:
@@ -175,7 +175,7 @@ class Gates:
         return self._limits.size(bet.wager, cents)
 
     def remove(self, bet: Bet) -> Refusal | None:
-        """Return why taking a bet down is refused; None if it is allowed."""
+        """Return a refusal if a bet may not be taken down."""
         settings = self._settings
         if bet.wager in ("pass", "come") and (bet.number or settings.line_locked.value == "once_made"):
             return Refusal(self._line[bet.wager].lowered, f"{bet.wager} stays up until it is decided")
@@ -187,7 +187,7 @@ class Gates:
         return None
 
     def call(self, bet: Bet, *, on: bool) -> Refusal | None:
-        """Return why calling a bet on or off is refused; None if it is allowed."""
+        """Return a refusal if a bet may not be called on or off."""
         policy = self._settings.may_be_off
         if on or bet.wager in policy.value:
             return None
@@ -198,8 +198,7 @@ class Gates:
     def take_call(self, bet: Bet, *, on: bool | None, stands: bool = False) -> None:
         """Call a bet on or off, or return it to the default (None).
 
-        The pay table may end a call when the next point is set. With `stands`, the call remains valid after
-        that.
+        Under some pay tables, a call lapses when the next point is set. With `stands`, it does not.
         """
         bet.called_on = on
         bet.call_lapses = on is not None and not stands and bet.wager in self._settings.call_lapses.value
@@ -209,21 +208,23 @@ class Gates:
         return self._limits.max_odds_cents(odds, flat_cents)
 
     def no_action(self, bet: Bet) -> Refusal | None:
-        """Return why handing a bet back by No Action is refused; None if it is allowed."""
+        """Return a refusal if a bet may not be handed back by No Action."""
         policy = self._settings.no_action
         if policy.value and bet.wager == "dont_come":
             return None
         return Refusal(policy.rule, f"No Action is for a Don't Come, not for {bet.wager}; use remove")
 
     def run_out(self, *, on: bool, by_table: bool = False) -> Refusal | None:
-        """Return why beginning or ending a run-out is refused; None if it is allowed."""
+        """Return a refusal if a run-out may not begin or end."""
         policy = self._settings.run_out
         if not on:
             return None
         if not policy.value:
             return Refusal(policy.rule, "this table has no run-outs; the shooter must have a line bet")
         if self._dice.point is not None or self._book.any_of("pass", "dont_pass"):
-            return Refusal(policy.rule, "a run-out needs a come-out roll without any Pass or Don't Pass bet")
+            return Refusal(
+                policy.rule, "a run-out can begin only on a come-out roll without Pass or Don't Pass bets"
+            )
         if not by_table and not self._book.any_of("come", "dont_come"):
             return Refusal("!34-17", "a run-out needs Come or Don't Come bets that await a decision")
         return None
@@ -248,7 +249,7 @@ class Gates:
 
     @property
     def late_refusal(self) -> Refusal | None:
-        """The refusal of all late bets; None if confirmed late bets are accepted."""
+        """The reason for refusing late bets; None if confirmed late bets are accepted."""
         policy = self._settings.late_if_confirmed
         if policy.value:
             return None
@@ -361,7 +362,7 @@ def _wrong_choice(table: CrapsPayTable, request: BetRequest) -> str:
 
 
 class Limits:
-    """The betting limits of one pay table, for one book."""
+    """The betting limits of one pay table, applied to one book."""
 
     def __init__(self, table: CrapsPayTable, book: Bets) -> None:
         self._settings = table.settings
@@ -387,7 +388,7 @@ class Limits:
         if combined and cents % step:
             return Refusal(
                 combined.units,
-                f"{wager} is {units} equal units, so it must be a multiple of {step} cents, not {cents}",
+                f"{wager} has {units} equal units, so it must be a multiple of {step} cents, not {cents}",
             )
         return None
 
@@ -420,8 +421,8 @@ class Limits:
     def odds(self, bet: Bet, cents: int) -> Refusal | None:
         """Return a refusal if the odds behind one flat bet would together exceed the limit.
 
-        The largest stake of the flat bet limits lay odds, unless the pay table makes lay odds follow a
-        reduction (!34-27).
+        Lay odds are limited by the largest stake that the flat bet has had, unless the pay table makes them
+        follow a reduction (!34-27).
         """
         if bet.base is None:
             return None

@@ -70,7 +70,7 @@ class Odds:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Numbered:
-    """A wager on a number against the 7. `results` replaces `rule` for some numbers."""
+    """A wager on a number against the 7. `results` overrides `rule` for some numbers."""
 
     rule: str
     pays: Mapping[int, Pays]
@@ -91,7 +91,11 @@ class OneRoll:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Combined:
-    """Several one-roll wagers in one bet. `parts` holds the units on each; `high` adds a unit to one part."""
+    """Several one-roll wagers in one bet.
+
+    `parts` holds the number of units on each wager. `high` holds, for each number of a Horn High, the wager
+    that has an extra unit.
+    """
 
     rule: str
     units: str
@@ -100,7 +104,7 @@ class Combined:
     high: Mapping[int, OneRollWager] = field(default_factory=dict)
 
     def shares(self, high: int | None = None) -> dict[OneRollWager, int]:
-        """Return the units on each part. A Horn High has an extra unit on its number."""
+        """Return the number of units on each part. A Horn High has an extra unit on its number."""
         shares = dict(self.parts)
         if high is not None:
             shares[self.high[high]] = shares.get(self.high[high], 0) + 1
@@ -114,7 +118,7 @@ class Combined:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hop:
-    """A wager on two exact faces in the next roll."""
+    """A wager that the next roll shows two particular faces."""
 
     rule: str
     easy: Pays
@@ -200,7 +204,9 @@ class ToOrFor:
     reason: str
 
 
-_ANY_NUMBER = Switch(value=False, rule="C34-PASS-1", reason="the document does not limit their number")
+_ANY_NUMBER = Switch(
+    value=False, rule="C34-PASS-1", reason="the document does not limit the number of Pass or Don't Pass bets"
+)
 _ORIGINAL_CAPS = Switch(
     value=False, rule="!34-27", reason="lay odds are capped by the amount originally wagered, even if reduced"
 )
@@ -212,7 +218,7 @@ _CALLS_STAND = Wagers(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CrapsSettings:
-    """The policies of a craps table. Each names the rule or the contradiction that it resolves."""
+    """The policies of a craps table. Each names the rule that it applies or the contradiction it resolves."""
 
     minimum_cents: Limit
     maximum_cents: Limit
@@ -247,7 +253,7 @@ class CrapsSettings:
     dont_lowered_stays_low: Switch
     """Whether a reduced or removed Don't bet can't be raised or replaced until that bet is decided."""
     shooter_keeps_dont_pass: Switch
-    """Whether the shooter is not allowed to reduce or remove a Don't Pass bet."""
+    """Whether the shooter is forbidden to reduce or remove a Don't Pass bet."""
     late_if_confirmed: Switch
     """Whether a late bet is accepted if the dealer and the boxperson have confirmed it."""
     field_may_ride: Switch
@@ -336,7 +342,7 @@ class CrapsPayTable:
 
 
 def by_name(rows: Mapping[_Name, _Row]) -> dict[str, _Row]:
-    """Return the rows with keys of type str, for lookups of unknown names."""
+    """Return the rows keyed by plain str, so that any name can be looked up."""
     return {str(name): row for name, row in rows.items()}
 
 

@@ -10,7 +10,7 @@ from controller.settlement.paytable import Ratio
 
 
 class EvaluatedRoll(NamedTuple):
-    """A roll, and its meaning for the current point."""
+    """A roll, evaluated against the current point."""
 
     total: int
     come_out: bool
@@ -51,7 +51,7 @@ class Dice:
             self.point = thrown.total
 
     def is_same_shooter(self, player: str | None) -> bool:
-        """Return whether this player is the current hand's shooter, even if named after the first roll."""
+        """Return whether this player is the current hand's shooter, who might not have been named yet."""
         if player is None:
             return False
         return player == self.shooter or (self.shooter is None and self.rolls > 0)
@@ -106,7 +106,7 @@ class SharpShooterEndings:
 
 
 Spot = tuple[str, str, int | None, str | None, Faces | None]
-"""A player's place for chips: player, wager, number, the flat bet's id for odds, and the faces of a Hop."""
+"""A player's spot for chips: player, wager, number, the flat bet's id for odds, and the faces of a Hop."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -136,7 +136,7 @@ class Bet:
 
     @property
     def spot(self) -> Spot:
-        """The spot of the bet's chips."""
+        """The spot on which the bet's chips are."""
         return self.player, self.wager, self.number, self.base, self.faces
 
     def works(self, come_out: bool) -> bool:
@@ -169,7 +169,7 @@ class LoweredBet:
 
 
 class Bets:
-    """The bets that are up, by id. Each id is accepted only once, so a repeated request can't bet twice."""
+    """The bets that are up, by id. Each id is accepted only once, so repeating a request adds no bet."""
 
     def __init__(self) -> None:
         self.bets: dict[str, Bet] = {}
@@ -214,7 +214,7 @@ class Bets:
 
     @property
     def remembers(self) -> bool:
-        """Whether there are undecided lowered bets, which a new book would lack."""
+        """Whether there are undecided lowered bets, which a new book would not know about."""
         return bool(self._lowered)
 
     def next_roll(self, total: int) -> None:

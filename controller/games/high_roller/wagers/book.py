@@ -167,7 +167,10 @@ class Play:
         return self.seats[0]
 
     def out_of_turn(self, player: str | None) -> Refusal | None:
-        """Return why `player` may not roll now; None if the player may, or if `player` is None."""
+        """Return a refusal if too few players have cards, or if it is another player's turn.
+
+        A `player` of None stands for the player whose turn it is.
+        """
         if len(self.bought) < 2:
             return Refusal("H-START-1", "a game starts when two or more players have bought cards")
         if player in (None, self.roller):

@@ -127,7 +127,7 @@ def no_match_chance(cards: int, decks: int) -> Fraction:
 
 
 def wins_roll_off(rolls: Sequence[int]) -> tuple[Fraction, ...]:
-    """Return each player's chance to win the roll-off with these numbers of rolls (H-WIN-1, H-MULTI-1).
+    """Return each player's chance of winning a roll-off with these numbers of rolls (H-WIN-1, H-MULTI-1).
 
     Players who are tied for the highest roll throw again, once each (!H-3), with equal chances.
     """

@@ -37,7 +37,7 @@ _DOUBLE_ZERO = r"^(?:00?|[1-9]|[12][0-9]|3[0-6])\Z"
 
 
 class Bet(Request, frozen=True, kw_only=True, tag="bet"):
-    """A bet on one spot. `numbers` names its numbers in any order; `which` names its column or dozen."""
+    """A bet on one spot. `numbers` lists its numbers in any order; `which` is its column or dozen, 1 to 3."""
 
     id: str
     player: str
@@ -111,7 +111,7 @@ class RouletteBook(Book):
 
     @property
     def breakage_cents(self) -> Fraction:
-        """The exact cents that the house has kept by rounding winnings down."""
+        """The exact amount, in cents, that the house has kept by rounding winnings down."""
         return self._breakage.total_cents
 
     def apply(self, request: Request) -> list[AnswerLine]:
@@ -252,7 +252,7 @@ def requests_of(outcome: Outcome) -> list[RawRequest]:
         case _ if outcome.type == "bets.closed":
             return [{"do": "close"}]
         case _ if outcome.type == "bets.opened":
-            # After a spin, betting is already open in the book. This request is for the dealer's opening.
+            # After a spin, betting is already open in the book. This is for a dealer who opens it again.
             return [{"do": "no_spin", "reason": "bets opened"}]
         case _:
             return []

@@ -96,7 +96,7 @@ def report(table: RoulettePayTable) -> Report:
 
 
 def standard_payout(covers: int) -> Fraction:
-    """Return the typical odds, to one, of a wager on this many numbers. They would be fair without zeros."""
+    """Return the usual odds, to one, of a wager on this many numbers. They would be fair without zeros."""
     return Fraction(36 // covers - 1)
 
 
@@ -114,7 +114,7 @@ def _edges(table: RoulettePayTable, layout: Layout) -> Iterator[Edge]:
 
 
 def _find_lost_row(table: RoulettePayTable, edges: Mapping[str, Fraction]) -> Iterator[Finding]:
-    """Yield a finding if the odds are the typical list with one row missing and the rest moved up (!R-1)."""
+    """Yield a finding if the odds are the usual list with one row missing and the rest moved up (!R-1)."""
     odds: dict[str, Fraction] = {wager: pays.ratio.exact for wager, pays in table.pays.items()}
     usual = {wager: standard_payout(len(Layout().spots(wager)[0].covers)) for wager in RULES}
     printed = [odds[wager] for wager in RULES if wager != _WITHOUT_A_ROW]

@@ -42,7 +42,7 @@ CardText = Annotated[str, Meta(pattern=r"^[2-9TJQKA][cdhs]\Z")]
 
 
 class Bet(Request, frozen=True, kw_only=True, tag="bet"):
-    """A wager on a position: ante, pair_plus or side, or play after the position's cards are seen."""
+    """A wager on a position: ante, pair_plus or side or, once the cards have been seen, play."""
 
     id: str
     seat: Seat
@@ -83,7 +83,7 @@ _STANDS = Refusal(
 )
 _UNKNOWN = Refusal(BOOK_ID, "no wager with this id is up; name an accepted wager that is still undecided")
 _DUPLICATE_ID = Refusal(BOOK_ID, "a wager with this id has already been accepted; give each wager its own id")
-_BONUS_ID = Refusal(BOOK_ID, f"ids that end in {Bonus.ENDING} are for Ante Bonus lines; use a different id")
+_BONUS_ID = Refusal(BOOK_ID, f"ids that end in {Bonus.ENDING} are for Ante Bonuses; use a different id")
 _LATE = Refusal("T-DEAL-2", "betting has closed for this deal; bet again before the next deal")
 _NO_ANTE = Refusal("T-DEAL-8", "the Ante is mandatory; bet the ante on this position first")
 _NO_PAIR_PLUS = Refusal(
@@ -115,12 +115,12 @@ class ThreeCardBook(Book):
 
     @property
     def breakage_cents(self) -> Fraction:
-        """The exact cents that the house has kept by rounding winnings down."""
+        """The exact amount, in cents, that the house has kept by rounding winnings down."""
         return self._breakage.total_cents
 
     @property
     def without_pair_plus(self) -> tuple[str, ...]:
-        """The positions with an Ante and without Pair Plus. The dealer names them (T-DEAL-2b)."""
+        """The positions with an Ante but without Pair Plus. The dealer names them (T-DEAL-2b)."""
         lacking = (
             seat for seat, wagers in self._positions.items() if "ante" in wagers and "pair_plus" not in wagers
         )
@@ -216,7 +216,8 @@ class ThreeCardBook(Book):
             return None
         may = "two adjacent positions" if policy.value else "one position"
         return Refusal(
-            policy.rule, f"a player may bet on {may}; {player} has {', '.join(others)} and can't add {seat}"
+            policy.rule,
+            f"a player may bet on {may}; {player} has position {', '.join(others)} and can't add {seat}",
         )
 
     def _refuse_change(self, request: Increase | Reduce | Remove) -> AnswerLine:

@@ -1,4 +1,4 @@
-"""The exact house edges of Three Card Poker, over all pairs of hands and all sets of six cards."""
+"""The exact house edges of Three Card Poker, computed over all pairs of hands and all sets of six cards."""
 
 from bisect import bisect_left
 from collections import Counter, defaultdict
@@ -48,7 +48,7 @@ Hand = tuple[Card, ...]
 
 
 class BestPlay(NamedTuple):
-    """The best play of the Ante: its mean win in Antes, the number of hands played, and the weakest one."""
+    """The best play: its mean win in Antes, the number of hands that it plays, and the weakest of them."""
 
     worth: Fraction
     played: int
@@ -93,8 +93,8 @@ class _Dealers:
     """Counts the dealer's hands below a strength that have no card in common with the player's hand.
 
     The count uses inclusion and exclusion: all hands, minus those with each of the player's cards, plus those
-    with each pair of them, minus the hand with all three. Each term comes from the sorted strengths of the
-    hands that contain the given cards.
+    with each pair of them, minus the hand with all three. Each term is looked up in the sorted strengths of
+    the hands that contain those cards.
     """
 
     def __init__(self, places: Mapping[Hand, int]) -> None:
@@ -107,7 +107,7 @@ class _Dealers:
         self._holding = {held: sorted(found) for held, found in holding.items()}
 
     def below(self, place: int, hand: Hand) -> int:
-        """Return the number of dealer's hands that are weaker than the strength at index `place`."""
+        """Return the number of the dealer's hands that are weaker than the strength at index `place`."""
         count = 0
         for size, sign in ((0, 1), (1, -1), (2, 1)):
             count += sign * sum(bisect_left(self._holding[held], place) for held in combinations(hand, size))
@@ -169,7 +169,7 @@ def report(table: ThreeCardPayTable, equal: EqualHands = "push") -> Report:
 
 
 def best_play(table: ThreeCardPayTable, equal: EqualHands = "push") -> BestPlay:
-    """Return the best play. It folds a hand if playing loses more than the Ante, which is the cost of a fold.
+    """Return the best play, which folds a hand if playing it would lose more than the Ante on average.
 
     The value of a hand includes its bonus. Every hand that earns a bonus is played, so
     `ante_bonus_after_fold` (!T-6) has no effect.
@@ -212,7 +212,7 @@ def _to_one(pays: Mapping[K, Pays], earned: K | None) -> Fraction | None:
 def hand_counts() -> Mapping[str, int]:
     """Return the number of hands of each kind that the document lists (T-PROB-1).
 
-    `nothing` is jack high or less.
+    `nothing` is jack high or lower.
     """
     return Counter(_listed_as(showdown.hand) for showdown in showdowns())
 

@@ -144,7 +144,7 @@ class ThreeCardSettings:
     pay_unit_cents: Figure
     """Winnings are rounded down to a multiple of this amount."""
     two_positions: Switch = _TWO_POSITIONS
-    """Whether a player may bet on two adjacent positions. If not, the player may bet on one."""
+    """Whether a player may bet on two adjacent positions. If not, a player may bet on only one."""
 
     def __post_init__(self) -> None:
         """Raise ValueError if a wager has no limits."""
@@ -205,7 +205,7 @@ class Showdown:
         self._breakage = breakage
 
     def forfeits(self, position: Position) -> Iterator[Decided]:
-        """Yield the decisions on the wagers that a fold loses (T-RES-1, T-BOTH-2, !T-7)."""
+        """Yield the decisions on the wagers that a fold forfeits (T-RES-1, T-BOTH-2, !T-7)."""
         if not folded(position):
             return
         yield position["ante"].lose("T-RES-1: folded")
