@@ -154,7 +154,7 @@ def test_a_missing_export_and_a_missing_lock_are_reported(
     assert main([str(lock)]) == 2
     assert main([str(tmp_path / "none"), str(lock)]) == 2
     assert (
-        f"audit: {tmp_path / 'none'}: No such file or directory; ADVISORIES=FILE" in capsys.readouterr().err
+        f"audit: {tmp_path / 'none'}: No such file or directory; name the export" in capsys.readouterr().err
     )
     export = kept(tmp_path, advisory(versions=["1"]))
     missing = tmp_path / "no.lock"
