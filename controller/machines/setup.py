@@ -99,7 +99,8 @@ class Setup:
     dice_table: DiceTable | None = None
     wheel: Wheel | None = None
     sources: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """The configured kinds of reading of each device, such as `wall_impact:left` for a left wall."""
+    """The configured kinds of reading of each device, such as `wall_impact:left` for a sensor on the left
+    wall."""
     locking_switches: frozenset[str] = LOCKING_SWITCHES
     """The switches that lock the table when they open."""
 

@@ -45,7 +45,7 @@ class DiceTable(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 class Wheel(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A wheel: its pockets clockwise from the rotor's mark, and the positions of its sensors.
 
-    `beams_deg` are the bowl angles of the track beams, in order of number. `rotor_index_deg` is the bowl
+    `beams_deg` are the bowl angles of the track beams, in numerical order. `rotor_index_deg` is the bowl
     angle of the mark when `rotor_index` fires. `pocket_reader_deg` is the bowl angle of the pocket reader.
     `drop_rev_per_s` is the nominal speed at which the ball leaves the track.
     """

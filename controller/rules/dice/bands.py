@@ -1,8 +1,9 @@
 """Physical limits of dice at a wall, and the cost of each assumption about a throw.
 
-The cost of an explanation is -2 times the natural logarithm of its probability. A deviation from a measured
+The cost of an assumption is -2 times the natural logarithm of its probability. A deviation from a measured
 value costs its square, in standard deviations, and an event of probability p costs -2 ln(p). The cost of an
-explanation is the sum of these costs. The package `controller.rules.dice` defines the other terms.
+explanation is the sum of the costs of its assumptions. The package `controller.rules.dice` defines the other
+terms.
 """
 
 from math import log, pi, sqrt
@@ -10,8 +11,8 @@ from math import log, pi, sqrt
 from controller.model.geometry import DiceTable
 
 MARGIN = 9.0
-"""An explanation is ruled out if its cost exceeds the cheapest one's by more than this (three standard
-deviations)."""
+"""An explanation is ruled out if its cost exceeds that of the cheapest explanation by more than this (three
+standard deviations)."""
 SEPARATE_IMPACTS_MARGIN = 12.0
 """Margin for an explanation in which both dice hit a wall and each made a separate impact (3.5 standard
 deviations). It is wider than MARGIN because a No Roll is final. In 40,160 simulated throws, the wider margin
@@ -30,19 +31,19 @@ FLAT_EDGES = sqrt(2.0) / 2.0
 touches with an upright edge, which is half a face diagonal from the centre."""
 MISS_EDGES = 0.6
 """Minimum distance, in edges, from a wall to the centre of a die that did not touch it. In one orientation in
-twenty, a die reaches less far."""
+twenty, a die does not reach even this far."""
 
 KNOCK = 2.0 * log(10.0)
 """Cost of a knock at the position and time of a turn. The judge assumes a knock at one in ten turns."""
 CAUSELESS = 6.0
-"""Cost of a turn that nothing on the table explains. One die in twenty meets an obstacle that the camera did
-not see."""
+"""Cost of a turn for which the readings show no cause. One die in twenty meets an obstacle that the camera
+did not see."""
 PUSHED = 2.0 * log(2.0)
 """Cost of a push away from the wall by the other die, if that die was in reach and nearer to the wall. Of the
 dice that turn in this position, half are turned by the other die and half by the wall."""
 OVERLAP = 2.0 * log(10.0)
-"""Cost of a push by a die that is above or below the pushed die, so that the two seem to overlap. In one pair
-in ten that meets at a wall, the centres are less than an edge apart when seen from above."""
+"""Cost of a push by a die that is above or below the pushed die, so that the two seem to overlap. In one in
+ten pairs that meet at a wall, the centres are less than an edge apart when seen from above."""
 BETWEEN_FRAMES = 2.0 * log(1.5)
 """Cost of a push between two frames that is inferred from the positions of the dice in the first frame. Two
 in three such inferences are correct."""
@@ -68,7 +69,7 @@ are as likely a cause as the wall, and a knock may coincide with the turn."""
 LONE_DIE_HARD = 5.0
 """The value used instead of LONE_DIE for a turn larger than any that a landing causes. Chips give way to such
 a die, and cause only one such turn in 250. Of 7,571 such turns in 12,060 simulated observations, eight were
-not touches. In six of these the dice had met, and the other two are observations of one throw."""
+not touches. In six of these the dice had met, and the other two are observations of the same throw."""
 LONE_DIE_ERRORS = 2.5
 """Distance from the contact band, in position errors, up to which LONE_DIE_HARD also applies, because
 obstacles are just as rare there. The limit was tested on 100 turns 7.5 mm outside the band, each with a knock
@@ -153,8 +154,8 @@ BOUNCE_MM_PER_MS = 0.25
 """Increase of a die's position error, in mm, per millisecond since the camera last saw the die. A bounce on
 the felt between two frames changes the die's speed by up to 0.5 m/s."""
 LANDING_FRACTION = 0.15
-"""Maximum fraction of its striking speed that a die may lose in a landing, in a lost frame, after it leaves a
-wall. Rubber throws the die up at a fifth of that speed. Felt with a friction coefficient of 0.5 and a
+"""Maximum fraction of its striking speed that a die may lose in a landing during a lost frame after it leaves
+a wall. Rubber throws the die up at a fifth of that speed. Felt with a friction coefficient of 0.5 and a
 restitution of 0.5 then takes 0.5 (1 + 0.5) times the upward speed."""
 SLOWED = MARGIN
 """Cost of assuming that felt or a second touch slowed a die between leaving the wall and the next frame, so
@@ -190,7 +191,7 @@ def reach_cost(edges: float) -> float:
 
     The fraction of such orientations increases from 0 at half an edge to 1 at half a space diagonal, as the
     power 2.3 of the position in that range. Below MISS_EDGES the cost is constant, because the track's
-    position error counts instead.
+    position error then limits the certainty.
     """
     return max(-2.0 * log(_fraction_below(max(edges, MISS_EDGES))), 0.0)
 

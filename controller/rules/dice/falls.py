@@ -19,7 +19,8 @@ FALL_MS = 620.0
 """Time, in ms, for which a die must fall for its thump to be as loud as a hit that changes a die's speed by 1
 m/s. Felt transmits a twelfth of a blow, the position may make the thump a third louder, and a die leaves felt
 at half its striking speed. The die must therefore strike at 6 m/s. After a bounce, a die falls for only half
-of the time in the air, and strikes at half the speed that a fall over all of that time would cause."""
+of the time in the air, and strikes at half the speed that it would reach by falling for the whole of that
+time."""
 LANDING_HEARD_MM = 150.0
 """Distance from a wall, in mm, beyond which its sensor detects no landing. Sound in felt decays over 40 mm,
 to a fortieth at this distance."""

@@ -25,14 +25,14 @@ from controller.rules.dice.wording import wall_words
 WALLS = {"end": ("left", "right"), "far": ("left", "right"), "any": ("left", "right", "front", "back")}
 
 COUNTING = frozenset({"stands", "warned"})
-"""The consequences for which a throw counts."""
+"""The consequences with which a throw counts."""
 MIDDLE_FRACTION = 0.1
 """A release within this fraction of the table's length from its middle does not show which end is the far
 end. The direction of flight shows it instead."""
 
 _EVERY_OUTCOME: frozenset[Touched] = frozenset({(False, False), (False, True), (True, False), (True, True)})
 FIRST_POINTS = 4
-"""Index of the first track point at which a die's direction of flight exceeds the noise."""
+"""Index of the first track point that shows a die's direction of flight despite the noise."""
 
 
 class Hit(IntEnum):
@@ -279,7 +279,7 @@ class _WallJudgement:
 
     @property
     def _beyond_walls(self) -> list[tuple[int, str]]:
-        """Return each die that was seen behind a wall, with its description."""
+        """Return each die that was seen behind a wall, with a description."""
         account = self.met.account
         assert account is not None
         seen = {

@@ -20,9 +20,9 @@ from controller.rules.dice.paths import MIN_NOISE_MM, Path, measure
 from controller.rules.dice.scene import Scene
 
 MEETING_MS = 30.0
-"""Maximum time, in ms, between steps of one meeting in which the dice are close. It is three frames."""
+"""Maximum time, in ms, between two steps with close dice that belong to one meeting. It is three frames."""
 MARGIN_MS = 50.0
-"""Margin, in ms, before the first and after the last evidence of a wall. A swap outside this period changes
+"""Margin, in ms, before the first and after the last evidence of a touch. A swap outside this period changes
 only the names."""
 SPEED_STEPS = 3
 """Maximum number of steps over which a speed is averaged."""
@@ -32,8 +32,8 @@ MAX_MEETINGS = 4
 """Maximum number of meetings that the judge considers; it ignores later ones. A fifth meeting would make 32
 combinations."""
 MAX_KEPT_COST = bands.MARGIN - 3.0
-"""Maximum cost of the camera's names. The camera has more information than its readings contain, so the paths
-of the dice alone never rule out its names."""
+"""Maximum cost of keeping the camera's names. The camera has more information than its readings contain, so
+the paths of the dice alone never rule out its names."""
 
 
 WALL_EDGES = 2.5
@@ -80,7 +80,7 @@ class _Step(NamedTuple):
 
 
 def meetings(scene: Scene, paths: tuple[Path, Path], wall_times: Sequence[float]) -> list[Meeting]:
-    """Find the meetings around the times that are evidence of a wall, in time order."""
+    """Find the meetings around the times with evidence of a touch, in time order."""
     if len(wall_times) < 2 or any(len(path.times) < 2 for path in paths):
         return []
     since, until = min(wall_times) - MARGIN_MS, max(wall_times) + MARGIN_MS
@@ -325,8 +325,8 @@ def _speed(path: Path, i: int, j: int) -> tuple[float, float]:
 def _jump(start: _Step, end: _Step, error: float) -> float:
     """Return the distance between a die's step and the nearest possible step, in squared errors.
 
-    The die kept its incoming speed, took its outgoing speed, stood still, or moved in a combination of these.
-    The possible steps form the triangle of the three.
+    The die may have kept its incoming speed, taken its outgoing speed, stood still, or combined these
+    motions. The possible steps form a triangle.
     """
     step_time = max(end.t_after - start.t, 0.0)
     x, y = end.x_after - start.x, end.y_after - start.y

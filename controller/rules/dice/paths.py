@@ -1,4 +1,4 @@
-"""The path of a die, and the spans of it that are near a wall.
+"""The path of a die, and the spans of the path that are near a wall.
 
 A path consists of the positions of the die's centre. A die's distance from a wall is measured from the tips
 of the wall's pyramids to that centre. The package `controller.rules.dice` defines the terms.
@@ -29,7 +29,7 @@ this speed."""
 SPEED_POINTS = 3
 """Minimum number of points before a hidden period that show how fast the die flew."""
 THROWN_M_PER_S = 8.0
-"""Maximum speed, in m/s, that is assumed if there are fewer points. Throws are 1.2 to 7.5 m/s
+"""Maximum speed, in m/s, that is assumed if there are fewer points. Dice are thrown at 1.2 to 7.5 m/s
 (docs/dice-physics.md)."""
 
 

@@ -29,7 +29,8 @@ SAME_MOMENT_MS = 6.0
 """A turn within this time, in ms, of a moment shows the die's position at that moment. It is about half a
 frame."""
 MIN_RETURN_MS = 8.0
-"""Minimum time, in ms, in which a die leaves the wall and returns. At 1 m/s it moves 4 mm away."""
+"""Minimum time, in ms, in which a die leaves the wall and returns. At 1 m/s, the die moves 4 mm away and back
+in this time."""
 
 
 Seen = tuple[Path, Sequence[Contact]]

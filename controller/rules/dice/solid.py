@@ -12,7 +12,8 @@ from controller.rules.dice.findings import Findings
 from controller.rules.dice.scene import Scene
 
 CERTAIN = 3.0
-"""Number of standard deviations by which a distance must be below an edge to exclude a measurement error."""
+"""Number of standard deviations by which a distance must be below the length of an edge to exclude a
+measurement error."""
 REST_ERROR_FACTOR = 0.5
 """Position error of a die at rest, as a fraction of the error in flight. The camera averages a resting
 position over many frames."""

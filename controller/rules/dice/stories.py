@@ -35,7 +35,7 @@ class Account:
     own_stories: dict[Touched, Story]
     stories: dict[Touched, Story]
     ringing: frozenset[int] = frozenset()
-    """The numbers of the impacts that may be ringing of earlier ones."""
+    """The numbers of the impacts that may be the ringing of earlier ones."""
     own_knocked_back: Mapping[Touched, float] = field(default_factory=dict)
     knocked_back: Mapping[Touched, float] = field(default_factory=dict)
     """Costs of outcomes in which one die knocked the other back into a wall, although both dice struck that
@@ -218,7 +218,7 @@ def _name_swaps(
 
 
 def _wall_times(scene: Scene, contacts: Contacts) -> list[float]:
-    """Return the times that are evidence of a wall: possible touches, and impacts that are not ringing."""
+    """Return the times with evidence of a touch: possible touches, and impacts that are not ringing."""
     times = [contact.t for own in contacts for contact in own if contact.heard or contact.touch < inf]
     if not times:
         return []

@@ -86,7 +86,7 @@ class CardRoll(NamedTuple):
 def clockwise_from(button: str, seats: Sequence[str]) -> list[str]:
     """Return the seats clockwise from the button.
 
-    Players buy cards (H-BTN-2) in this order, and tied players roll in it (H-ORDER-1).
+    Players buy cards (H-BTN-2), and tied players roll (H-ORDER-1), in this order.
     """
     start = seats.index(button)
     return [*seats[start:], *seats[:start]]

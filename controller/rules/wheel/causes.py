@@ -310,7 +310,8 @@ def device_lost(case: Case) -> Reason | None:
 
 
 def launch_unseen(case: Case) -> Reason | None:
-    """R-SPIN-2: the launch was not seen, and the seen part of the run is too short to count alone."""
+    """R-SPIN-2: the launch was not seen, and the part of the run that was seen is too short to count on its
+    own."""
     ball, hidden_by = case.ball, case.launch_hidden_by
     required = case.rules.min_revolutions
     if ball is None or hidden_by is None or ball.turns_from >= required or case.max_turns < required:

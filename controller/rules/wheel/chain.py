@@ -430,7 +430,7 @@ class Chain:
         self, story: Story, t: int, beam: int, detecting: Sequence[int], options: list[_Option]
     ) -> bool:
         """Add the possible continuations of a story with a pulse; return whether the pulse is clearly the
-        next of the story's ball."""
+        next pulse of the story's ball."""
         last, sense, cost = story.last, story.sense, story.cost
         fewer, more, since_us = story.fewer_turns, story.more_turns, last.t
         cheapest, fits = _DROP_MARGIN, False
@@ -498,7 +498,7 @@ class Chain:
         return steps
 
     def _relaunch(self, stories: Sequence[Story], t: int, beam: int, options: list[_Option]) -> None:
-        """Begin a further run at this pulse; the pulses before belong to a different launch, or to a hand.
+        """Begin a further run at this pulse; the earlier pulses belong to a different launch, or to a hand.
 
         The new stories continue in the same way, so only those after the cheapest story are created.
         """

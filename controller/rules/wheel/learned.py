@@ -26,7 +26,7 @@ _STEP = 0.05
 _MAX_LOSS_RATIO = 1.6
 """Maximum ratio of a ball's loss to that of other balls on the same wheel."""
 _LOOK_BACK_STEP_S = 0.1
-"""Time step, in seconds, for summing back in time. A ball passes its knee (`KNEE_SLOWING`) in half a
+"""Time step, in seconds, for calculating backwards in time. A ball passes its knee (`KNEE_SLOWING`) in half a
 second."""
 
 
@@ -120,7 +120,8 @@ class Slowing:
         return speed
 
     def turns_before(self, speed: float, seconds: float) -> float:
-        """Return the maximum number of turns of a ball in the seconds before it had this speed.
+        """Return the maximum number of turns of a ball in this number of seconds before it reached this
+        speed.
 
         The ball might have been at its knee, might have lost more speed than other balls on the same wheel,
         and might have been as fast as a hand can launch it.
@@ -207,8 +208,8 @@ SPIN_SPREAD = 0.03
 _BALLS_TO_REGAIN_TRUST = 20.0
 """Number of balls read on every turn after which a reader that missed a ball is trusted again."""
 _MIN_NEWEST_WEIGHT = 0.15
-"""Minimum weight of a spin in the losses of speed. After a change of the track (wiped or damp), a few spins
-are enough to learn the new losses."""
+"""Minimum weight of a spin in the losses of speed. After a change to the track (if it is wiped or damp), a
+few spins are enough to learn the new losses."""
 _MEMORY_SPINS = 40.0
 """Maximum weight of earlier spins. Temperature and wear change a wheel, so older spins count for less."""
 

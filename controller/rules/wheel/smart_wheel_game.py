@@ -151,8 +151,8 @@ class SmartWheelGame:
         return self._unchanged_since_us + NUMBER_TIMEOUT_US
 
     def receive(self, reading: Reading) -> None:
-        """Handle the next reading: first a `device_down` of the wheel still in force, then all from the
-        launch on."""
+        """Handle the next reading: first a `device_down` of the wheel if one is still in force, then all
+        readings from the launch on."""
         if not isinstance(reading, WheelStatus | DeviceDown | DeviceUp | ForeignObject | BallOut):
             return
         self.readings.append(reading)

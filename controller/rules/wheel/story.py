@@ -16,7 +16,7 @@ _MIN_LENGTH_RATIO = 1.5
 """Minimum ratio of the two distances between two beams at which the direction is immediately clear."""
 
 Rows = tuple[tuple[float, ...], ...]
-"""Turns from each beam to every beam, in (0, 1]. From a beam to itself, it is a complete turn."""
+"""Turns from each beam to every beam, in (0, 1]. The distance from a beam to itself is a complete turn."""
 Beams = tuple[tuple[tuple[int, ...], ...], ...]
 
 
@@ -74,7 +74,8 @@ MAX_SLACK = 0.15
 """Maximum fraction by which jitter can increase the speed of a step. Two simultaneous pulses do not come from
 one ball."""
 STEP_VARIATION = 0.08
-"""Typical difference of a step from the prediction of the two steps before, as a fraction of its speed."""
+"""Typical difference between the speed of a step and the prediction from the two steps before, as a fraction
+of the speed."""
 MAX_LOSS = 0.5
 """Maximum loss of speed, in rev/s per second. Real balls lose 0.3 at their knee."""
 MIN_PULSES, MIN_TURNS = 4, 0.999
@@ -134,9 +135,9 @@ class Pass(msgspec.Struct, eq=False):
     def expected_speed(self, seconds: float, speed: float) -> float:
         """Return the predicted speed (rev/s) over a next step of this duration.
 
-        A step's speed is that of its middle, so half of each step lies between the two speeds. A ball that
-        has just passed its knee loses much less speed than before. The prediction is therefore a range. The
-        value in this range nearest to the measured `speed` is returned.
+        A step's speed is the speed at its middle, so half of each step lies between the two speeds. A ball
+        that has just passed its knee loses much less speed than before. The prediction is therefore a range.
+        The value in this range nearest to the measured `speed` is returned.
         """
         lost = self.loss * 0.5 * (self.seconds + seconds)
         most = self.speed - lost
@@ -195,8 +196,8 @@ class Story(msgspec.Struct, eq=False):
 
 
 CLEAN_START_PULSES = 7
-"""Number of pulses of a complete start. The pulses from the fourth on can be predicted; three pulses as
-predicted rule out every other story."""
+"""Number of pulses of a complete start. The pulses from the fourth on can be predicted; three pulses that
+match the prediction rule out every other story."""
 CHEAPEST_FROM_PULSES = 4
 """Number of pulses from which this story is certainly the cheapest. Any other story omits a pulse, or passes
 a beam without a pulse."""

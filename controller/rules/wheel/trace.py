@@ -39,7 +39,7 @@ _MAX_LAP_US = 3_000_000
 _MIN_BALL_PULSES = 4
 """Number of pulses that are treated as a spin even without a run. Dust interrupts only one or two beams."""
 _READS_WHILE_RUNNING = 2
-"""Number of readings of one pocket, with a ball running, that show a second ball in the rotor. A single
+"""Number of readings of one pocket, while a ball is running, that show a second ball in the rotor. A single
 reading might be a flash of light."""
 _KEPT_RUNNING_PASSES, _KEPT_RUNNING_TURNS = 3, 0.9
 """Passes and turns after a sensed drop that show that the ball had not dropped. A ball that is knocked back

@@ -36,7 +36,8 @@ _EXTRA_TURNS = 4
 _MIN_DIRECTION_MARKS = 2
 """Minimum number of index passes in one run that show the rotor's direction; a single pass might be stray."""
 _MIN_DIRECTION_TURNS = 2.0
-"""Minimum number of ball turns for a No Spin to report a direction. By then the silent beams are known."""
+"""Minimum number of turns of the ball before its direction can make a No Spin certain. By then, the silent
+beams are known."""
 _DETECTED_AGAIN_TURNS = 1.2
 """Number of turns within which a running ball passes every beam."""
 _MAX_TURN_GROWTH = 1.3
@@ -108,8 +109,8 @@ class SpinWatch:
 
     @property
     def is_spin(self) -> bool:
-        """Whether a ball, and not a hand, interrupted the beams. If False when the spin is given up, there
-        was no attempt."""
+        """Whether a ball, and not a hand, interrupted the beams. If it is False when the spin is given up,
+        there was no attempt."""
         return self._trace.is_spin
 
     @property
