@@ -150,7 +150,7 @@ def build_layout(readings: Sequence[Reading], seats: Sequence[str], order: Order
             after_all_acted = True
     if after_all_acted and not layout.directed:
         layout.doubts.append(
-            "a card left the shoe after all had played or folded; it might replace another card"
+            "a card left the shoe after all had played or folded; it might be a replacement for another card"
         )
     return layout
 
@@ -313,7 +313,8 @@ def judge_deal(
 
 def _notices(layout: Layout) -> Iterator[Notice]:
     if layout.out_of_order:
-        seen = f"cards went to {layout.out_of_order}; the order is from the dealer's left, the dealer last"
+        order = "cards are dealt from the dealer's left, with the dealer last"
+        seen = f"cards went to {layout.out_of_order}; {order}"
         yield Notice(code="dealt_out_of_order", seen=seen, rule="T-DEAL-3")
 
 

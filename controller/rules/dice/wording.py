@@ -95,4 +95,4 @@ def _others_in_words(scene: Scene, story: Story) -> Iterator[str]:
     others = [i for i in range(len(scene.impacts)) if i not in story.made[0] | story.made[1]]
     if others:
         when = ", ".join(f"{scene.ms(scene.impacts[i].t) / 1000.0:.3f} s" for i in others)
-        yield f"what was heard at {when} was a knock or ringing"
+        yield f"the sound at {when} was a knock or ringing"
