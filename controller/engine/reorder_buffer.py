@@ -117,7 +117,7 @@ class ReorderBuffer:
         """
         self._shift_us = 0
         self.set_aside: list[tuple[AnyReading, int]] = []
-        """The rejected readings that have not been reported yet, each with the error of its time in us."""
+        """The rejected readings that have not been reported yet, each with the error in its time, in us."""
         self.clock_steps: list[ClockStep] = []
         """The detected clock steps that have not been reported yet."""
         self.watermark = 0
@@ -157,7 +157,7 @@ class ReorderBuffer:
             self._doubtful = _Doubtful(reading, t, has_arrival=False)
 
     def put(self, reading: AnyReading) -> int:
-        """Put a reading into the buffer; return 0 if it counts, otherwise the error of its time in us.
+        """Put a reading into the buffer; return 0 if it counts, otherwise the error in its time, in us.
 
         A reading does not count if it is late, or more than `MAX_AHEAD_US` ahead of its arrival. The result
         for a doubtful reading is 0; if no later reading confirms it, it is added to `set_aside`.

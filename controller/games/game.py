@@ -40,7 +40,7 @@ class Game:
     geometry: Geometry | None
     """The equipment that table files and log headers must describe; None if there is none."""
     attempt: AttemptTerms
-    """The terms of the game's attempts: throws, spins or deals."""
+    """The terms used for the game's attempts: throws, spins or deals."""
     table: MachineTable
     """The game's state machine as data, for the manual."""
     machine: Callable[[Setup, Agenda, Health], GameMachine]

@@ -318,7 +318,7 @@ _MAX_CAPTURE_SHOWN = 40
 
 
 class CapturedLine(NamedTuple):
-    """One line from the device, without the line end, and the time, in us, at which it was received."""
+    """One line from the device, without the line ending, and the time, in us, at which it was received."""
 
     t: int
     text: bytes

@@ -15,7 +15,7 @@ import msgspec
 from controller.model.verdicts import Reason
 
 Cents = int
-"""An amount in whole cents, as in a request. `run.impossible_amount` checks its range."""
+"""An amount in whole cents, as stated in a request. `run.impossible_amount` checks its range."""
 CENTS_FIELDS = ("amount", "to")
 """The fields that contain an amount."""
 

@@ -154,7 +154,7 @@ class Craps(PlaysThrows):
         return DiceOut(confirmed, self.throws.motion.until_us if confirmed else None)
 
     def memory(self) -> Mapping[str, object]:
-        """Return the state to keep between throws, keyed by the fields of State."""
+        """Return the state to keep between throws, keyed by the field names of `State`."""
         state = self._state
         call, before = self.attempts.standing_call(), self.attempts.before
         if call is not None and isinstance(before, CrapsState):
@@ -218,7 +218,7 @@ class Craps(PlaysThrows):
 
     def reset(self, t: int) -> None:
         """Start with a come-out roll when the table opens (C34-DEF-2)."""
-        # Betting is open here, because it closes only for a throw, during which the table can't be closed.
+        # Betting is already open: it closes only for a throw, and the table can't be closed during a throw.
         del t
         self.restore(CrapsState())
         self.attempts.settle_at_opening()

@@ -1,6 +1,7 @@
 """The draw for the button, and the sale and delivery of cards.
 
-The functions are pure. A function for an action returns the game's new state or raises InputRefused.
+The functions are pure. A function that performs an action returns the game's new state or raises
+InputRefused.
 """
 
 from controller.games.high_roller.table import BUYING, ROLLING, HighRollerState
@@ -266,7 +267,7 @@ def require_ready(state: HighRollerState) -> None:
 
 
 def no_roll_due(state: HighRollerState) -> InputRefused | None:
-    """Return the refusal of dice thrown now; None if a roll is due."""
+    """Return the reason for rejecting dice thrown now; None if a roll is due."""
     if state.stage in ROLLING:
         return None
     if state.stage not in BUYING:

@@ -92,7 +92,7 @@ class HighRoller(PlaysThrows):
     # --- the GameMachine interface ---
 
     def memory(self) -> Mapping[str, object]:
-        """Return the state to keep between throws, keyed by the fields of State."""
+        """Return the state to keep between throws, keyed by the field names of `State`."""
         call, before = self.attempts.standing_call(), self.attempts.before
         if call is not None and isinstance(before, HighRollerState):
             call = msgspec.structs.replace(call, high_roller=to_json_values(before))

@@ -19,7 +19,7 @@ HIGH_ROLLER_TABLE = MachineTable(
         "re_buy": "players buy further cards, one at a time",
         "elimination": "the button throws; players without a card that matches the total are out",
         "roll_off": "each remaining player rolls once for each matching card",
-        "tied": "the players with equal highest rolls roll again, once each",
+        "tied": "the players tied for the highest roll throw again, once each",
         "won": "the game is won; the winner must be paid",
     },
     triggers={
@@ -89,9 +89,9 @@ HIGH_ROLLER_TABLE = MachineTable(
 class HighRollerState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The game's state between throws, in a recording's header.
 
-    `seats` are the seats at the table, clockwise. Each other field that refers to a seat holds its name as
-    text. `draws` are the cards drawn for the button, and `redraw` the tied players who draw again. `cards`
-    holds the totals that match each player's cards, and `owed` the number of cards bought but not yet
+    `seats` are the seats at the table, clockwise. Every other field that refers to a seat holds the seat's
+    name as text. `draws` are the cards drawn for the button, and `redraw` the tied players who draw again.
+    `cards` holds the totals that match each player's cards, and `owed` the number of cards bought but not yet
     pitched. `asked` is the last player who bought or passed in the buy-in. `gone` are the players who have
     left but keep their seats until the next game.
     """

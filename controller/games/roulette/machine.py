@@ -64,7 +64,7 @@ class ChipColours:
             return
         if colour in self._value_colours:
             raise InputRefused(
-                "colour_taken", f"{colour} is a colour of value chips (R-PLACE-2); choose another colour"
+                "colour_taken", f"{colour} is used for value chips (R-PLACE-2); choose another colour"
             )
         holder = next(
             (other for other, sold in self.by_seat.items() if sold == colour and other != seat), None
@@ -180,11 +180,11 @@ class Roulette(PlaysAttempts):
 
     @property
     def attempts(self) -> Attempts[str, SpinVerdict]:
-        """The attempts: this game's spins."""
+        """This game's attempts, which are spins."""
         return self.spins.attempts
 
     def memory(self) -> dict[str, object]:
-        """Return the state to keep between spins, keyed by the fields of State."""
+        """Return the state to keep between spins, keyed by the field names of `State`."""
         return {
             "learned": self.spins.learned.figures(),
             "call": self.attempts.standing_call(),

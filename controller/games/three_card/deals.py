@@ -86,7 +86,7 @@ class Deals:
         self._runs_on_from_us: int | None = None
         self._late = ""
         self._play_asked: dict[str, int] = {}
-        """The time of the settlement engine's request for Play, by position. It delays a fold (T-DEAL-4)."""
+        """For each position, the time of the settlement engine's request for Play, which delays a fold."""
         self._nonces: set[str | None] = set()
         """The nonces of the settlement engine's requests. Each nonce is used once."""
         self._played: set[str] = set()
@@ -370,7 +370,7 @@ class Deals:
         return position
 
     def _without_number(self, entered: Input) -> Input:
-        """Return the input without the deal's number. Its `what` then names only the replaced card."""
+        """Return the input without the deal's number. Its `what` then names only the card to be replaced."""
         return msgspec.structs.replace(entered, what=self.attempts.terms.part_named(entered))
 
     def _check_card(self, entered: Input) -> None:

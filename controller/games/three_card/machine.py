@@ -158,11 +158,11 @@ class ThreeCard(PlaysAttempts):
 
     @property
     def attempts(self) -> Attempts[Dealt, DealVerdict]:
-        """The attempts: this game's deals."""
+        """This game's attempts, which are deals."""
         return self.deals.attempts
 
     def memory(self) -> Mapping[str, object]:
-        """Return the state to keep between deals, keyed by the fields of State."""
+        """Return the state to keep between deals, keyed by the field names of `State`."""
         state = ThreeCardState(
             seats=self.seats, players=dict(self._players), without_pair_plus=self._without_pair_plus
         )
@@ -314,7 +314,7 @@ class ThreeCard(PlaysAttempts):
             self._machine.fire("all_acted")
 
     def call(self, result: Result[Dealt]) -> Data:
-        """Apply the hands and return the data of the call, in order of reconciling (T-DEAL-7)."""
+        """Apply the hands and return the data of the call, with results in reconciling order (T-DEAL-7)."""
         assert result.value is not None
         self._without_pair_plus = ()
         self._show()

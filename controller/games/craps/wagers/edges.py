@@ -195,8 +195,8 @@ def _untrue_odds(table: CrapsPayTable) -> Iterator[Finding]:
                     code="not_true_odds",
                     wager=f"{wager} {number}",
                     rule=pay.rule,
-                    text=f"pays {pay.ratio}, but true odds are {Ratio(*fair.as_integer_ratio())}: "
-                    "rounded on purpose or misprinted",
+                    text=f"pays {pay.ratio}, but the true odds are {Ratio(*fair.as_integer_ratio())}; "
+                    "either rounded on purpose or misprinted",
                 )
 
 

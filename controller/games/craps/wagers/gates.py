@@ -63,7 +63,7 @@ class NoRoll(Request, frozen=True, kw_only=True, tag="no_roll"):
 
 
 class NewShooter(Request, frozen=True, kw_only=True, tag="new_shooter"):
-    """A player takes the dice. Without `player`, the new shooter is not named yet."""
+    """A player takes the dice. Without `player`, the new shooter has not been named yet."""
 
     player: str | None = None
 
@@ -156,7 +156,7 @@ class Gates:
             if bet.number is not None:
                 return Refusal(line.raised, f"{bet.wager} can't be raised once it has its number")
             if bet.wager in _DONT and self._book.has_lowered(bet.player, bet.wager):
-                return Refusal(line.raised, f"{bet.wager} was reduced or removed; it can't be raised again")
+                return Refusal(line.raised, f"{bet.wager} was reduced or removed; it can no longer be raised")
         if bet.wager == "sharp_shooter" and self._dice.rolls:
             reason = f"{bet.wager} can be raised only before a new shooter's first roll"
             return Refusal(self._rules[bet.wager], reason)

@@ -1,7 +1,7 @@
 """A craps pay table: the offered wagers, their payouts, and the policies that the document leaves open.
 
-The tables are in `config/paytables/craps-*.yaml`. Every value there names its rule, and every setting states
-its reason.
+The tables are in `config/paytables/craps-*.yaml`. Every value in them names its rule, and every setting
+states its reason.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -118,7 +118,7 @@ class Combined:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hop:
-    """A wager that the next roll shows two particular faces."""
+    """A wager that the next roll will show two particular faces."""
 
     rule: str
     easy: Pays

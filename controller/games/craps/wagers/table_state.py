@@ -25,7 +25,7 @@ class Dice:
     point: int | None = None
     shooter: str | None = None
     rolls: int = 0
-    """The number of rolls in this hand. A hand ends with a seven-out or a pass of the dice."""
+    """The number of rolls in this hand. A hand ends with a seven-out or when the dice are passed."""
     points_made: int = 0
     run_out: bool = False
 
@@ -57,7 +57,7 @@ class Dice:
         return player == self.shooter or (self.shooter is None and self.rolls > 0)
 
     def pass_to(self, player: str | None) -> None:
-        """Pass the dice to a player, or to a shooter who is not named yet (None). The point remains.
+        """Pass the dice to a player, or to a shooter who has not been named yet (None). The point remains.
 
         The hand continues if its shooter is named only after the first roll, or is named again
         (CV1-SHARP-2). A new shooter ends a run-out (C34-CONT-4).
@@ -136,7 +136,7 @@ class Bet:
 
     @property
     def spot(self) -> Spot:
-        """The spot on which the bet's chips are."""
+        """The spot where the bet's chips lie."""
         return self.player, self.wager, self.number, self.base, self.faces
 
     def works(self, come_out: bool) -> bool:

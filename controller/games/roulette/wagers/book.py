@@ -181,7 +181,9 @@ class RouletteBook(Book):
             accepted = f"the stake is {chips.cents} cents; a reduction needs a smaller amount"
             return Refusal(BOOK_AMOUNT, accepted).refuse(request.id, "reduce")
         if request.to < self._limits.min_cents:
-            accepted = f"the reduced bet must be at least {self._limits.min_cents} cents; or use remove"
+            accepted = (
+                f"a reduced bet must be at least {self._limits.min_cents} cents; use remove to take it back"
+            )
             return Refusal(self._limits.rule, accepted).refuse(request.id, "reduce")
         handed_back = chips.cents - request.to
         self._move(chips, -handed_back)

@@ -1,4 +1,4 @@
-"""A roulette pay table, and its exact house edges over every spot of the layout and every pocket."""
+"""A roulette pay table, and its exact house edges, computed over all spots and all pockets."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -141,5 +141,5 @@ def _find_unprinted_row(table: RoulettePayTable) -> Iterator[Finding]:
         code="no_printed_odds",
         wager=_WITHOUT_A_ROW,
         rule=pays.rule,
-        text=f"19 to 36 has no row in the printed pay table; it is paid {pays.ratio}, like 1 to 18",
+        text=f"19 to 36 has no row in the printed pay table; it pays {pays.ratio}, like 1 to 18",
     )

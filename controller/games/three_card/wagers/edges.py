@@ -185,7 +185,7 @@ def best_play(table: ThreeCardPayTable, equal: EqualHands = "push") -> BestPlay:
 
 
 def _against_dealer(showdown: Showdown, flat: Fraction, equal: EqualHands) -> Fraction:
-    """Return the mean win of Ante and Play against all dealers, in Antes (T-RES-2 to T-RES-4, !T-3)."""
+    """Return the mean win of Ante and Play over all dealer's hands, in Antes (T-RES-2 to T-RES-4, !T-3)."""
     won = showdown.unqualified * flat + showdown.lower * 2 * flat
     lost = showdown.higher + (showdown.equal if equal == "dealer_wins" else 0)
     return (won - 2 * lost) / DEALERS
