@@ -84,7 +84,7 @@ class AttemptBegun(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Noted(msgspec.Struct, frozen=True, kw_only=True):
-    """A change of the state without an outcome, for example because a player sat down or left.
+    """A change of state without an outcome, for example because a player sat down or left.
 
     `changed` names the fields that changed. The row's `after` contains the new state.
     """
@@ -172,7 +172,7 @@ class KeyReplaced(msgspec.Struct, frozen=True, kw_only=True):
 class AcceptedJournal(msgspec.Struct, frozen=True, kw_only=True):
     """A named person's acceptance of a journal with the fault `code`. The table continues with this journal.
 
-    `seq` and `session` are the last numbers that might have been used; the table continues after them.
+    `seq` and `session` are the highest numbers that might have been used; the table continues after them.
     """
 
     code: str
@@ -186,7 +186,7 @@ class AcceptedJournal(msgspec.Struct, frozen=True, kw_only=True):
 class WritingResumed(msgspec.Struct, frozen=True, kw_only=True):
     """The end of a write fault that began at `since` (us since 1970).
 
-    `rows` is the number of rows waiting.
+    `rows` is the number of rows in the delayed commit.
     """
 
     code: str
@@ -321,7 +321,7 @@ def unpack(packed: bytes) -> Evidence:
 
 
 class Drafter:
-    """Drafts rows, in order, and records the beginning of each attempt once."""
+    """Drafts rows, in order, and records the beginning of each attempt only once."""
 
     def __init__(self, first: NextNumbers) -> None:
         """Start with `first`, the numbers of the next outcome and the next attempts."""

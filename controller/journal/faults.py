@@ -18,7 +18,10 @@ _AFTER_WRITING = "automatically, as soon as a write succeeds"
 _KEEP = "leave the files unchanged and make a copy of them"
 _ACCEPT = "`tablectl approve journal --reason WHY`"
 _ANOTHER_TABLE = "in an empty folder and under another table name (docs/replacing.md)"
-_REPORT = "restart the controller and send the message with `tablectl doctor --bundle FILE`"
+_REPORT = (
+    "restart the controller, and send support this message and the file written by"
+    " `tablectl doctor --bundle FILE`"
+)
 
 CROWDED = "journal_crowded"
 """The only queueing fault that affects a single entry. Other entries are still accepted."""

@@ -107,7 +107,7 @@ def new_pem(kind: KeyKind = "table") -> bytes:
 
 
 def key_kind(pem: bytes) -> KeyKind:
-    """Return the kind of the key in a key file. Without a label (release 0.1.0), it is a table's key."""
+    """Return the kind of the key in a key file. A key without a label (release 0.1.0) is a table's key."""
     label = _LABEL.match(pem)
     found = b"table" if label is None else label[1]
     kinds: dict[bytes, KeyKind] = {

@@ -176,7 +176,7 @@ class Reader:
     ) -> VerificationResult:
         """Check every page, row and signature. With the path of the head file, also check the journal's end.
 
-        Without `every_signature`, the signatures of outcomes are not checked, which takes a fraction of the
+        Without `every_signature`, the check skips the signatures of outcomes and takes a fraction of the
         time. The signature of a checkpoint still authenticates all rows before it.
 
         Raises JournalFault at the first fault.

@@ -61,7 +61,7 @@ class Review(msgspec.Struct, kw_only=True):
 
 
 class Span(msgspec.Struct, kw_only=True):
-    """The time span of a lock, a fault or a device's absence. `ended_us` is None while the span is active."""
+    """The time span of a lock, a fault or a device's absence. `ended_us` is None until the span ends."""
 
     what: str
     cause: str
@@ -73,7 +73,7 @@ class Span(msgspec.Struct, kw_only=True):
 class Shift(msgspec.Struct, kw_only=True):
     """The summary of a shift. Wall times are in microseconds since 1970 (UTC).
 
-    `synced` is True if the clock was synchronized at every row. `outcomes` are the results, voids, reviews
+    `synced` is True if the clock was synchronized at every row. `outcomes` lists the results, voids, reviews
     and corrections, in order, each with the wall time of its row.
     """
 

@@ -23,7 +23,7 @@ from controller.journal.schema import ALL_SIGNED, DROP_GUARDS, GUARDS, check_sch
 MIN_SQLITE = (3, 51, 3)
 """Older versions can lose commits when two connections write or checkpoint a WAL at the same time."""
 SYNCHRONOUS = "FULL"
-"""Each commit waits for the disk. With NORMAL, a power cut loses the last commits."""
+"""Each commit waits for the disk. With NORMAL, a power cut could lose the last commits."""
 BUSY_MS = 2000
 SHARED_MEMORY_BYTES = 32_768
 """Minimum size of a database's `-shm` file (sqlite.org/walformat.html)."""
@@ -77,8 +77,8 @@ class Origin:
 def open_writer(path: Path, vfs: str | None = None) -> apsw.Connection:
     """Open the only connection that writes, and check its pragmas and schema.
 
-    An empty file gets the newest layout. A file with a layout before `ALL_SIGNED` is not migrated, because a
-    person must first accept it.
+    An empty file is given the newest layout. A file with a layout before `ALL_SIGNED` is not migrated,
+    because a person must first accept it.
 
     Raises JournalFault if SQLite is too old, a pragma was refused, or the file is not a journal.
     """
@@ -250,7 +250,7 @@ _CODES: tuple[tuple[type[apsw.Error] | tuple[type[apsw.Error], ...], str], ...] 
 
 
 def read_origin(connection: apsw.Connection, path: Path) -> Origin | None:
-    """Return the journal's origin; None if it is not written yet."""
+    """Return the journal's origin; None if it has not been written yet."""
     found = fetch_one(connection, path, "SELECT name, public_key, created_us, synced FROM journal")
     if found is None:
         return None

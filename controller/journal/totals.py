@@ -48,7 +48,7 @@ def add_to_ranges(ranges: Ranges, number: int) -> Ranges:
 
 
 def remove_from_ranges(ranges: Ranges, number: int) -> Ranges:
-    """Return the ranges without a number; unchanged if they do not contain the number."""
+    """Return the ranges with a number removed; unchanged if they do not contain the number."""
     index = bisect_right(ranges, number, key=lambda run: run[0]) - 1
     if index < 0 or ranges[index][1] < number:
         return ranges
@@ -123,7 +123,7 @@ class Acks:
         refused = AckRefused(id=ack.id, chain=ack.chain, by=ack.by, code=code, count=previous + 1)
         where = f"acknowledgement of {excerpt(ack.id)} by {excerpt(ack.by)}"
         fault = JournalFault(code, where, found, expected)
-        # The wall time is accurate enough. If the clock is set, the next window begins early.
+        # The wall time is accurate enough. If the clock is adjusted, the next window begins early.
         if not 0 <= wall.us - self._window_us < REFUSED_WINDOW_US:
             self._window_us, self._in_window = wall.us, 0
         self._in_window += 1

@@ -84,7 +84,7 @@ class Event(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PlayerEvent(msgspec.Struct, frozen=True, kw_only=True):
-    """An outcome for players, without readings, measured times, covered cards or staff names.
+    """An outcome for players, without readings, measured times, face-down cards or staff names.
 
     `sequence` has gaps, because some types of outcome are not for players. A display must ignore an event
     that is not newer than the event shown.

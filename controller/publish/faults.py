@@ -121,7 +121,7 @@ FAULTS: Mapping[str, PublishFaultKind] = {
     "publish_refused": PublishFaultKind(
         "the broker refused a message",
         "the broker's access list does not allow this table to write to the topic, or a limit was reached",
-        "correct the access list or the limit at the broker; outcomes are sent again",
+        "correct the access list or the limit on the broker; outcomes are sent again",
         "automatically, once the broker accepts such a message",
     ),
     "identity_taken": PublishFaultKind(
@@ -146,7 +146,7 @@ FAULTS: Mapping[str, PublishFaultKind] = {
         locks=True,
     ),
     "answer_forged": PublishFaultKind(
-        "an answer arrived that the settlement engine's key did not sign; it was ignored",
+        "an answer arrived that was not signed with the settlement engine's key; it was ignored",
         "another program writes to the table's topic, or the engine has a different key",
         "find the program that writes to the topic; if the engine's key was replaced, enter the new key"
         " (`tablectl settlement key` prints it) as `publish: mqtt: engine_key:` in the table's file",
@@ -182,8 +182,8 @@ FAULTS: Mapping[str, PublishFaultKind] = {
     "replay_impossible": PublishFaultKind(
         "settlement requested outcomes that are no longer in this journal",
         "the engine was restored from a backup older than the journal's retention period",
-        "restore a newer backup of the engine; if there is none, pay the missing outcomes by hand, then make"
-        " the engine continue after the gap with `tablectl settlement enrol --anew --first`"
+        "restore a newer backup of the engine; if there is none, settle the missing outcomes by hand, then"
+        " make the engine continue after the gap with `tablectl settlement enrol --anew --first`"
         " (docs/replacing.md)",
         "automatically, with the next complete replay",
     ),

@@ -1,8 +1,8 @@
 """Identities on the broker: the authentication of answers, and the detection of a second client.
 
 A table accepts answers signed by its settlement engine's key. This is the key in the table's file
-(`engine_key`), or otherwise the first key that an engine reports. The reported key is stored next to the
-journal, signed by the table. The table accepts a new key if the previous key signed it.
+(`engine_key`) or, if there is none, the first key that an engine reports. The reported key is stored next to
+the journal, signed by the table. The table accepts a new key if the previous key signed it.
 """
 
 import os
@@ -64,7 +64,7 @@ class Pin:
             self._key = PublicKey(key)
 
     def authenticate(self, payload: bytes, answer: Answer) -> Authenticity:
-        """Return whether the engine signed these bytes, which decode to `answer`.
+        """Return whether these bytes, which decode to `answer`, are genuine, unsigned or forged.
 
         Adopt the key in a progress report if it is the first key, or if the current key endorsed it.
         """

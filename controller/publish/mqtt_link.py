@@ -1,7 +1,7 @@
 """One connection to an MQTT 5 broker. This is the only module that uses paho.
 
-paho runs in the thread of the link's owner, and its callbacks only record events. A link is used once. Its
-unsent messages are lost when it is discarded; outcomes are kept in the outbox.
+paho runs in the thread of the link's owner, and its callbacks only record events. A link is used only once.
+Its unsent messages are lost when it is discarded; outcomes are kept in the outbox.
 """
 
 import socket
@@ -77,7 +77,7 @@ class Outgoing(NamedTuple):
     content_type: str | None = None
     answer_topic: str | None = None
     at_most_once: bool = False
-    """Whether to use QoS 0, with which a message is neither stored nor sent again."""
+    """Whether to send the message with QoS 0. It is then neither stored nor sent again."""
 
 
 def tls_context(files: TlsSettings) -> ssl.SSLContext:

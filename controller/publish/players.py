@@ -1,8 +1,8 @@
 """The outcomes for players, and the table's board, which a display or console reads when it starts.
 
 This module lists the keys of each type of outcome that players receive. Players do not receive the timing of
-rotor and ball, because the rotor keeps turning until the next spin. They also do not receive messages for
-staff, staff names, proofs, or the hands of positions that folded.
+the rotor and the ball, because the rotor keeps turning until the next spin. They also do not receive messages
+for staff, staff names, proofs, or the hands of positions that folded.
 
 The board is retained at the broker. It names the attempt that is waiting for a person, but contains neither
 the attempt's readings nor its proposed result.

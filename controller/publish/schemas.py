@@ -99,7 +99,7 @@ def stale(folder: Path) -> list[Path]:
 
 
 def main(arguments: list[str] | None = None, folder: Path = FOLDER) -> int:
-    """Write the documents; with `--check`, only return 1 if a document is stale."""
+    """Write the documents; with `--check`, write nothing and return 1 if a document is stale."""
     parser = argparse.ArgumentParser(prog="python -m controller.publish.schemas", description=__doc__)
     parser.add_argument("--check", action="store_true", help="only check whether the documents are current")
     check = parser.parse_args(arguments).check

@@ -101,7 +101,7 @@ class Topics(NamedTuple):
     players: str
     """The outcomes for players."""
     status: str
-    """The table's status, retained. The broker writes it when the table's connection is lost."""
+    """The table's status, retained. The broker writes `offline` when the table's connection is lost."""
     answer: str
     """The settlement engine's answers. The engine is the only writer."""
     open: str

@@ -264,7 +264,7 @@ class TableBook:
 
     @property
     def late_refusal(self) -> Refusal | None:
-        """The game's refusal of bets with the dice out; None if it accepts such bets when confirmed."""
+        """The game's refusal of bets made with the dice out; None if it accepts them when confirmed."""
         return self._state.tally.late_refusal
 
     @property

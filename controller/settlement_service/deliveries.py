@@ -48,7 +48,7 @@ def verified_outcome(delivery: Delivery, key: PublicKey) -> Outcome | str:
         data, t = data_of(event.type, event.data), int(event.tabletime)
     except (ValueError, KeyError, RecursionError) as error:
         type_, why = excerpt(event.type), excerpt(str(error))
-        return f"outcome {id_} of type {type_} can't be read ({why}); update settlement"
+        return f"outcome {id_} of type {type_} can't be read ({why}); update the settlement engine"
     if abs(t) > MAX_T_US:
         return f"outcome {id_}: found the time {t} us, expected {-MAX_T_US} to {MAX_T_US} us"
     return Outcome(type=event.type, t=t, id=event.id, seq=event.seq, data=data)

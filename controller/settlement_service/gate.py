@@ -179,7 +179,7 @@ class Gate:
             key = self._keys.get(statement.table)
             requested = any(nonce in self._queries for nonce in statement.heard)
         if not requested or key is None:
-            return  # No request is waiting for it. It might be old, or the answer to another engine.
+            return  # No request is waiting for this statement. It might be old, or for another engine.
         if not statement_signed_by(payload, key):
             self.forged += 1
             raise ValueError(f"a statement from table {statement.table} is not signed with the table's key")

@@ -2,7 +2,7 @@
 
 It passes each request to the engine and returns the engine's answer. The engine (http_supervisor.py) starts
 this process with two open file descriptors: the listening socket and the channel to the engine. The process
-has no access to the database, the engine's key or the stored tokens, and ends when the engine has ended.
+has no access to the database, the engine's key or the stored tokens, and ends when the engine ends.
 """
 
 import asyncio
@@ -66,7 +66,7 @@ Table = Annotated[Name, Path()]
 Wager = Annotated[Id, Path()]
 _COMMON_RESPONSES: dict[int, dict[str, object]] = {
     401: {"model": Refused, "description": "No valid token."},
-    403: {"model": Refused, "description": "The token's role may not do this."},
+    403: {"model": Refused, "description": "The token's role does not allow this request."},
     429: {
         "model": Refused,
         "description": "Too many invalid tokens or simultaneous requests; try again later.",

@@ -122,7 +122,7 @@ class Views:
         ]
 
     def rounds(self, table: str, limit: int) -> list[RoundView]:
-        """Return a table's rounds, the newest first."""
+        """Return a table's rounds, newest first."""
         rounds = schema.rounds
         query = select(rounds).where(rounds.c.table_name == table).order_by(rounds.c.round.desc())
         with self._engine.work() as work:
@@ -272,7 +272,7 @@ class HttpRequests:
     """Answers requests to an engine. Any thread may use it."""
 
     def __init__(self, engine: Engine, broker: ReadBrokerState = lambda: "none") -> None:
-        """Answer for this engine; `broker` returns the state of its broker."""
+        """Answer requests for this engine; `broker` returns the state of its broker."""
         self._engine = engine
         self._accounts = AccountRequests(engine)
         self._views = Views(engine)

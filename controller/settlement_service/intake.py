@@ -37,7 +37,7 @@ memory."""
 MAX_REASON = 1000
 """Maximum number of characters in the reason for a halt, which can quote an outcome."""
 MALFUNCTIONS = frozenset({"power_lost", "missing_reading", "conflict", "unruled"})
-"""Reasons for a No Roll or No Spin that are malfunctions of the equipment."""
+"""Reasons for a No Roll or No Spin that are equipment malfunctions."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -46,8 +46,8 @@ class EngineKey(NamedTuple):
 
 
 def key_path(database: str) -> Path:
-    """Return the path of an engine's key: next to an SQLite file, with the suffix `.key`; otherwise
-    /var/lib/table/settlement.key.
+    """Return the path of an engine's key: its SQLite file's path with the suffix `.key`, or
+    /var/lib/table/settlement.key if its database is not a file.
     """
     try:
         url = make_url(database)

@@ -311,7 +311,7 @@ def _is_locked(error: DBAPIError) -> bool:
 
 
 def _in_use_fault(where: str) -> SettlementFault:
-    expected = "no other settlement engine or command on this database; stop the other one first"
+    expected = "no other settlement engine or command using this database; stop the other one first"
     return SettlementFault("database_owned", where, "a database in use", expected)
 
 

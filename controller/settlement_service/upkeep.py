@@ -4,9 +4,9 @@ The proof checks the ledger, the outcomes' signatures and the wagers. It replays
 the first one, and compares the money moved with the money booked.
 
 A stored answer prevents a repeated request from taking effect twice. An old answer is dropped if another
-safeguard exists: the request was refused, the bet's id is used up, or the changed wager is no longer up. If
-the wall clock is wrong, a client can lose an answer, but nobody loses money. Answers to deposits, withdrawals
-and seatings are always kept.
+safeguard exists: the request was refused, the bet's id has been used, or the changed wager is no longer up.
+If the wall clock is wrong, a client can lose an answer, but nobody loses money. Answers to deposits,
+withdrawals and seatings are always kept.
 """
 
 from collections.abc import Iterator, Mapping

@@ -63,7 +63,7 @@ Row = dict[str, object]
 
 
 class Numbers:
-    """The next free numbers of movements and alarms."""
+    """The next free numbers for movements and alarms."""
 
     def __init__(self, connection: Connection) -> None:
         """Continue from the numbers in the database."""
