@@ -15,18 +15,18 @@ from controller.journal.chain import WallTime
 _TIME_ERROR = 5
 """The return value of adjtimex(2) while the kernel's clock is not synchronized."""
 _TIMEX_BYTES = 256
-"""Size of a buffer larger than the kernel's `struct timex`. With only zero bytes, the call just reads."""
+"""Size of a buffer larger than the kernel's `struct timex`. If all bytes are zero, the call only reads."""
 _adjtimex = ctypes.CDLL(None).adjtimex
 
 
 class Clock(Protocol):
-    """The table's time in microseconds, which never goes back."""
+    """The table's clock, in microseconds; it never goes backwards."""
 
     def now_us(self) -> int:
         """Return the time."""
 
     def reach(self, now_us: int) -> None:
-        """Advance to a reading's arrival, if the clock takes its time from the readings."""
+        """Advance to a reading's arrival time, if the readings drive this clock."""
 
 
 class MonotonicClock:
@@ -41,7 +41,7 @@ class MonotonicClock:
 
 
 class DataClock:
-    """A clock set by the arrivals of readings, for simulations that run faster than real time."""
+    """A clock driven by the arrival times of readings, for simulations that run faster than real time."""
 
     def __init__(self) -> None:
         self._now_us = 0
@@ -69,14 +69,14 @@ def iso(wall_us: int) -> str:
 
 
 class ClockStep(NamedTuple):
-    """A change of the wall clock: its amount, and whether it was the first synchronization."""
+    """A step of the wall clock: its size, and whether it was the first synchronization."""
 
     by_us: int
     first_sync: bool
 
 
 class WallWatch:
-    """A detector of steps of the wall clock, which compares it with the monotonic clock."""
+    """A detector of wall clock steps, which compares the wall clock with the monotonic clock."""
 
     def __init__(
         self, wall: Callable[[], WallTime], monotonic_us: Callable[[], int], tolerance_us: int

@@ -1,4 +1,4 @@
-"""The server of the control socket, which command line tools, screens and settlement connect to."""
+"""The server of the control socket, which command-line tools, screens and settlement connect to."""
 
 import os
 import select
@@ -249,7 +249,7 @@ class Control:
             hub.leave(watcher)
 
     def _present_state(self, request: Watch) -> bytes:
-        """Return a new watcher's line about the attempt that awaits a ruling; empty if there is none."""
+        """Return the line for a new watcher that names the attempt awaiting a ruling; empty if none does."""
         live = self._daemon.live
         awaited = None if live is None else live.core.view.awaited
         return awaited_line(awaited) if awaited is not None and "outcomes" in request.topics else b""
@@ -321,7 +321,7 @@ def _remove_stale(path: Path) -> None:
 
 
 def _receive(connection: socket.socket, within_s: float | None) -> bytes | None:
-    """Return received bytes; None after a timeout, b"" if the client closed the connection."""
+    """Return the received bytes; None after a timeout, b"" if the client closed the connection."""
     connection.settimeout(within_s)
     try:
         return connection.recv(MAX_LINE)

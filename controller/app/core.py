@@ -60,7 +60,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 def awaited_line(awaited: Awaited | None) -> bytes:
-    """Return the line for watchers with the attempt that awaits a ruling, or null."""
+    """Return the line that shows watchers the attempt that awaits a ruling; null if there is none."""
     return b'{"awaited":%s}\n' % _encode(awaited)
 
 
@@ -215,7 +215,7 @@ class Core:
     def _journal_confirmation(self, entered: Input) -> None:
         """Journal the confirmation of a wager made with the dice out.
 
-        The confirmation is valid only if its row is in time (C34-MK-1b).
+        The confirmation is valid only if its row is on the disk in time (C34-MK-1b).
         """
         fields = {
             "wager": entered.what,
@@ -523,7 +523,7 @@ class Core:
             return None
 
     def note_if_room(self, name: str, data: Mapping[str, object]) -> bool:
-        """Journal an event caused by clients; return False if the journal fails or has room only for play."""
+        """Journal an event caused by clients; return False if the journal fails or only has room for play."""
         try:
             self._journal.note(name, data, outside=True)
         except JournalFault as fault:
@@ -545,8 +545,8 @@ class Core:
     def _void_pending(self, entered: Input | None, t_us: int) -> None:
         """Void the attempts that were cut off, on a person's ruling or because play continues.
 
-        `t_us` is the time of the ruling, or of the reading that continues play. The outcomes have this time,
-        or the last outcome's time if that is later.
+        `t_us` is the time of the ruling, or of the reading that continues play. The outcomes carry this
+        time, or the last outcome's time if that is later.
         """
         self._process(self._segment.end())
         t_us = max(t_us, self._last_outcome_us)

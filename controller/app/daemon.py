@@ -185,13 +185,13 @@ class Daemon:
             if fault.code == "journal_in_use":
                 raise InUseError(str(fault)) from fault
             found = journal_fault(fault)
-            # Report only once a fault that recurs at each retry.
+            # Report a fault that recurs at each retry only once.
             if found.code not in {active.code for active in self.faults.present}:
                 self.faults.clear_all("opening")
                 self.faults.report(found, "opening")
             self._reopen_at_us = self.monotonic.now_us() + round(REOPEN_S * 1e6)
             return
-        # Once `live` is set, other threads can unlock the table, so report the faults that lock it first.
+        # Other threads can unlock the table once `live` is set, so first report the faults that lock it.
         self._check_identity(live)
         self._check_release()
         self._check_clock_against_journal(live)
@@ -262,7 +262,7 @@ class Daemon:
         self._stop.set()
 
     def close(self) -> int:
-        """Stop sources, core, recorder and journal, in this order; return the exit code."""
+        """Stop the sources, the core, the recorder and the journal, in this order; return the exit code."""
         self._notifier.notify(STOPPING)
         if self._release_check is not None and self._begun:
             self._release_check.stop(STOP_S)
@@ -429,7 +429,7 @@ class Daemon:
         if step is None:
             return
         now = self.wall()
-        found = f"set by {step.by_us / 1e6:+,.0f} s to {iso(now.us)}"
+        found = f"changed by {step.by_us / 1e6:+,.0f} s to {iso(now.us)}"
         if self.live is not None:
             fields = {"by_us": step.by_us, "wall_us": now.us, "synced": now.synced, "first": step.first_sync}
             self.live.core.note("clock.noted", fields)

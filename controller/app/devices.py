@@ -66,7 +66,7 @@ class Devices:
     def __init__(
         self, setup: Setup, faults: ActiveFaults, causes: Mapping[str, Causes] = MappingProxyType({})
     ) -> None:
-        """Start without reports; faults that devices report are added to `faults`.
+        """Start with no reports; faults that devices report are added to `faults`.
 
         `causes` maps each device to the faults that its type can report, with their remedies.
         """

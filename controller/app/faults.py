@@ -36,7 +36,7 @@ APPROVES: Mapping[str, frozenset[str]] = {
 }
 """The faults cleared by each kind of approval."""
 
-_APPROVED = "when a member of staff approves it"
+_APPROVED = "when a member of staff approves the change"
 
 _OWN_FAULTS: Mapping[str, FaultKind] = {
     "inlet_overflow": FaultKind(
@@ -54,7 +54,7 @@ _OWN_FAULTS: Mapping[str, FaultKind] = {
     ),
     "core_halted": FaultKind(
         "judging has stopped because outcomes could not be written to the journal",
-        "a fault of the journal, which is listed with this one",
+        "a fault in the journal, which is also listed",
         "fix the journal's fault, then restart the controller",
         "when the controller restarts",
     ),
@@ -114,7 +114,7 @@ _OWN_FAULTS: Mapping[str, FaultKind] = {
         locks=False,
     ),
     "button_stuck": FaultKind(
-        "a console sends the same input repeatedly, faster than a person can press",
+        "a console sends the same input repeatedly, faster than a person can press a button",
         "a button that sticks or bounces, or an object lying on a button",
         "free the button or unplug the console; until then, use `tablectl input` or a screen",
         "automatically, 10 s after the last such input",
@@ -131,7 +131,7 @@ _OWN_FAULTS: Mapping[str, FaultKind] = {
         "a worn or dirty part of the wheel",
         "run the wheel's self-test and repair the wheel; then power-cycle it, or run `tablectl approve"
         " device`",
-        "when the wheel restarts or a member of staff approves it; once the controller has restarted, only on"
+        "when the wheel restarts or a member of staff approves it; after a restart of the controller, only on"
         " approval",
     ),
     "device_configuration": FaultKind(
@@ -157,7 +157,8 @@ _OWN_FAULTS: Mapping[str, FaultKind] = {
         "the wall clock is behind the journal's last row",
         "no clock battery, and no contact with a time server yet",
         "set the clock, wait for the time server, or run `tablectl approve clock`",
-        "automatically, once the clock has passed that row's time, or when a member of staff approves it",
+        "automatically, once the clock has passed that row's time, or when a member of staff approves the"
+        " time",
     ),
     "identity_changed": FaultKind(
         "the program, rule set, pay table or configuration differs from the last approved one",
@@ -310,7 +311,7 @@ class ActiveFaults:
         self._lock = Lock()
 
     def report(self, fault: Fault, detector: str = "") -> None:
-        """Add a fault, with its place and text in printable form, since they may contain foreign text.
+        """Add a fault, with its place and text made printable, since they can quote text from outside.
 
         If the fault's code is already active for this detector, no change is reported, and the active
         fault's text is updated if `where` is the same.

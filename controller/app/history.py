@@ -58,7 +58,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class HistorySnapshot(msgspec.Struct, frozen=True, kw_only=True):
-    """The history at one moment; `counts` has the number of each result since the table opened."""
+    """The history at one moment; `counts` is how often each result has occurred since the table opened."""
 
     board: TableBoard
     results: tuple[Result, ...]
@@ -75,7 +75,7 @@ _decode = msgspec.json.Decoder(_OutcomeMessage).decode
 
 
 class Counts:
-    """The count of each result since the table opened, with corrections."""
+    """The count of each result since the table opened, with corrections applied."""
 
     def __init__(self) -> None:
         self._settled: Counter[str] = Counter()

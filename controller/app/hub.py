@@ -28,7 +28,7 @@ Channel = Topic | Literal["timing"]
 TOPICS: tuple[Topic, ...] = ("outcomes", "readings", "lamps", "faults")
 """The default topics of a watcher. `table` is excluded, because it only prompts screens to refresh."""
 BACKLOG = 1024
-"""Maximum number of lines queued for one watcher; the next line drops the watcher."""
+"""Maximum number of lines queued for one watcher; if another line arrives, the watcher is dropped."""
 
 
 class Watcher:

@@ -1,4 +1,4 @@
-"""The inlet: the bounded queue from the sources of readings to the core, and the source of JSON lines.
+"""The inlet: the bounded queue from the sources of readings to the core, and a source that reads JSON lines.
 
 A reading is timestamped and queued under one lock, and the core reads the time under the same lock. The queue
 is therefore in order of arrival, and the core never advances the time beyond the arrival of a queued reading.
@@ -73,11 +73,11 @@ class Inlet:
         placed: Callable[[AnyReading], None] = lambda _: None,
         spare: float = 0.0,
     ) -> bool:
-        """Timestamp a reading with its arrival and queue it at once; return False if there is no room.
+        """Timestamp a reading with its arrival time and queue it at once; return False if there is no room.
 
-        Without `has_time`, the reading's time becomes its arrival. If there is no room, the reading is lost,
-        and the device is reported as down at that moment. `placed` is called with the final form of the
-        reading before the core can take the reading.
+        Without `has_time`, the arrival time is also the reading's time. If there is no room, the reading is
+        lost, and the device is reported as down from that moment. `placed` is called with the final form of
+        the reading before the core can take it.
 
         With `spare` (0 to 1), the reading is refused if that fraction of the capacity is not free; a refused
         reading is not reported as lost. Use `spare` for readings that clients can send without limit.
@@ -153,7 +153,7 @@ class Inlet:
         self._lost[reading.dev] = OverflowLoss(before.first_us, before.readings + 1, down)
 
     def _report_losses(self) -> None:
-        """Queue the losses as health reports, which a replay includes."""
+        """Queue the losses as health reports, so that a replay includes them."""
         if not self._lost:
             return
         lost, self._lost = self._lost, {}
@@ -274,7 +274,7 @@ _STDIN = 0
 _ROOM_TIMEOUT_S = 0.2
 _BAD_LINE_CLEARS_S = 30.0
 _SAME_CLOCK_US = 250_000
-"""Maximum age, on arrival, of a first reading whose sender is assumed to use the table's clock."""
+"""A sender whose first reading is at most this old on arrival is assumed to use the table's clock."""
 
 
 class Source(Protocol):

@@ -31,7 +31,7 @@ class StatusRequest(Request, frozen=True, kw_only=True, tag="status"):
 
 
 class TableRequest(Request, frozen=True, kw_only=True, tag="table"):
-    """A request for the table's state on a staff screen, with the inputs that each role may enter."""
+    """A request, from a staff screen, for the table's state and the inputs that each role may enter."""
 
 
 class BoardRequest(Request, frozen=True, kw_only=True, tag="board"):
@@ -73,7 +73,7 @@ class Enter(Request, frozen=True, kw_only=True, omit_defaults=True, tag="input")
     """The subject of the input; for a ruling, the attempt's number, as in its outcomes."""
     on: bool | None = None
     of_review: bool = False
-    """Whether the ruling applies only to the attempt that awaits one; if somebody has already ruled on that
+    """Whether the ruling is only for an attempt that awaits a ruling; if somebody has already ruled on the
     attempt, this ruling is refused."""
     token: Token | None = None
     wait_s: Annotated[float, Meta(ge=0, le=MAX_WAIT_S)] = 0
@@ -90,7 +90,7 @@ class Approve(Request, frozen=True, kw_only=True, tag="approve"):
 
 
 class HoldPictures(Request, frozen=True, kw_only=True, tag="hold_pictures"):
-    """A request to journal a hold, which protects a camera's picture file from deletion, or the hold's end.
+    """A request to journal that a camera's picture file is now held (protected from deletion) or released.
 
     The client records the hold in the camera's folder. The controller only journals the hold.
     """
@@ -109,14 +109,14 @@ class OutboxRequest(Request, frozen=True, kw_only=True, tag="outbox"):
 
 
 class Settled(Request, frozen=True, kw_only=True, tag="settled"):
-    """Settlement's acknowledgement of an outcome, by the outcome's id and chain hash (hex)."""
+    """Settlement's acknowledgement of an outcome, identified by its id and chain hash (hex)."""
 
     id: Words
     chain: Words
 
 
 class BeginTest(Request, frozen=True, kw_only=True, tag="test"):
-    """A request to start test mode, which ends with the connection; only test requests may follow."""
+    """A request to start test mode, which ends when the connection closes; only test requests may follow."""
 
     who: Words | None = None
     token: Token | None = None
@@ -137,7 +137,7 @@ class OutputTest(Request, frozen=True, kw_only=True, tag="try"):
 
 
 class TestResult(Request, frozen=True, kw_only=True, tag="tested"):
-    """A report, during a test, of the sensors of a device that passed or failed, with the findings."""
+    """A report, during a test, of which sensors of a device passed and which failed, with the findings."""
 
     device: Name
     passed: Annotated[tuple[Name, ...], Meta(max_length=64)] = ()
@@ -145,7 +145,7 @@ class TestResult(Request, frozen=True, kw_only=True, tag="tested"):
 
 
 class RowsRequest(Request, frozen=True, kw_only=True, tag="rows"):
-    """A request for a range of the journal's rows, optionally only of these types."""
+    """A request for a range of the journal's rows, optionally limited to these types."""
 
     from_n: Row = 1
     to_n: Row | None = None
@@ -225,7 +225,7 @@ encode = msgspec.json.Encoder().encode
 
 
 def decode_request(line: bytes) -> AnyRequest:
-    """Return the request in a line; raises ValueError (StrictJsonError or msgspec's) if there is none."""
+    """Return the request in a line; raises ValueError (StrictJsonError or msgspec's) if it is invalid."""
     decode_strict(line)
     return _decode(line)
 

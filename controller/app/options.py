@@ -259,7 +259,7 @@ def _head(options: Options) -> Iterator[Mistake]:
     if rows:
         yield Mistake(
             file=f"--journal {options.journal}",
-            found=f"a journal of {rows} rows but no {place.head.name} next to it",
+            found=f"a journal with {rows} rows, but no {place.head.name} next to it",
             expected="--head FILE with the journal's head file",
             hint=f"if the head file is lost, use --head {place.head}, then run tablectl approve journal",
         )

@@ -158,11 +158,11 @@ class ConnectionSlot:
     since_us: int
     """The time of the client's last line."""
     busy: bool = False
-    """Whether the client watches, tests or awaits an answer; only a user with fewer slots can take the
-    slot.
+    """Whether the client is watching, testing or awaiting an answer; only a user with fewer slots can then
+    take the slot.
     """
     taken: bool = False
-    """Whether another client took the slot, which closed this connection."""
+    """Whether another client has taken the slot; this connection is then closed."""
 
 
 @dataclass
@@ -336,7 +336,7 @@ class RefusalKind(NamedTuple):
 
 
 class RefusalTally:
-    """The counts of refusals without a separate row, which are journaled as sums; thread-safe."""
+    """The counts of refusals without a separate row, which are journaled as totals; thread-safe."""
 
     MAX_KINDS = 64
     """Maximum number of kinds counted separately in one window; further kinds are counted together."""
@@ -362,12 +362,12 @@ class RefusalTally:
             return False
 
     def add_to_sum(self, refused: RefusalKind) -> None:
-        """Add a refusal to the next sum, because the journal had no room for a separate row."""
+        """Add a refusal to the next total, because the journal had no room for a separate row."""
         with self._lock:
             self._pending[refused] = self._pending.get(refused, 0) + 1
 
     def sum_up(self, now_us: int, note: Note, *, all_of_it: bool = False) -> None:
-        """Journal a sum for each kind whose window is over, or for all; keep a sum if there is no room."""
+        """Journal the total of each kind whose window is over, or of all; keep it if there is no room."""
         with self._lock:
             over = [
                 kind for kind, since in self._since_us.items() if all_of_it or now_us - since >= WINDOW_US

@@ -1,4 +1,4 @@
-"""The table's connection to settlement: the sink selected by `publish:`, and the pump of the outbox."""
+"""The table's connection to settlement: the sink selected by `publish:`, and the pump for the outbox."""
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -252,7 +252,7 @@ class Publishing:
             )
 
     def note_betting(self, betting: Betting, now_us: int) -> None:
-        """Record the betting state, and send settlement a statement when due; called in the core's thread."""
+        """Record the betting state, and send settlement any statement due; called in the core's thread."""
         if self._announcer is not None and self._late is not None and self._started:
             self._announcer.note(betting, now_us)
             self._late.note(betting, now_us)
@@ -262,7 +262,7 @@ class Publishing:
         return None if self._announcer is None else self._announcer.due_us(lateness_us)
 
     def lodge_late_wager(self, query: LateWagersQuery, keep: Callable[[], Ticket | None]) -> bool:
-        """Lodge a wager made with the dice out for confirmation; return False if that is impossible."""
+        """Lodge a wager made with the dice out, to be confirmed; return False if that is impossible."""
         return self._late is not None and self._late.lodge(query, keep)
 
     @property

@@ -64,7 +64,7 @@ class Recorder:
     def __init__(
         self, folder: Path, faults: ActiveFaults, *, closed: Callable[[Closed], None], keep_bytes: int
     ) -> None:
-        """Write to this folder; `closed` is called for each file, `keep_bytes` limits the total size."""
+        """Write to this folder; `closed` is called for each finished file, `keep_bytes` limits the total."""
         self._folder = folder
         self._faults = faults
         self._closed = closed
@@ -321,7 +321,8 @@ class Rotation(NamedTuple):
     """Uncompressed bytes."""
     after_us: int = 6 * 3600 * 1_000_000
     quiet_us: int = 60_000_000
-    """Time without an outcome or input until the table is quiet; until then, a call might be corrected."""
+    """Time without an outcome or input after which the table is considered quiet. Until then, a call might be
+    corrected."""
 
 
 class RecordingSeries:

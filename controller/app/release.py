@@ -1,4 +1,4 @@
-"""A release's signed list of files: created by the build, verified on the machine where it is installed.
+"""A release's signed list of files, which the build creates and each machine with the release verifies.
 
 The list (`release.json`) is signed with the manufacturer's release key. It contains the name and SHA-256 of
 each file of the program, its configuration and its units, but no files of other projects' packages.
@@ -239,7 +239,7 @@ _decode_difference = msgspec.json.Decoder(Difference).decode
 
 
 def check(keys: Path) -> Difference:
-    """Return the differences between this program and its list, which a key in this file must have signed."""
+    """Return the differences between this program and its list, which a key in `keys` must have signed."""
     try:
         verify(place_of(), trusted_keys(keys))
     except ReleaseFault as fault:
@@ -259,7 +259,7 @@ class ReleaseCheck:
     """One check of this program in the background; any difference is a fault that locks play."""
 
     def __init__(self, keys: Path, faults: ActiveFaults) -> None:
-        """Compare the program with its list, which a key in this file must have signed."""
+        """Compare the program with its list, which a key in the file `keys` must have signed."""
         self._keys = keys
         self._faults = faults
         arguments = ("-B", "-X", f"pycache_prefix={NOWHERE}", "-m", "controller.app.release", str(keys))
@@ -326,7 +326,7 @@ def _matches(copy: bytes, source: Path, optimize: int) -> bool:
     if not _would_run(copy, source, text):
         return True
     try:
-        found = marshal.loads(copy[_HEADER:])  # noqa: S302 - it is not run, and only root can write it
+        found = marshal.loads(copy[_HEADER:])  # noqa: S302 - not run, and writable only by root
         expected = compile(
             text, getattr(found, _FILE_NAME, str(source)), "exec", dont_inherit=True, optimize=optimize
         )

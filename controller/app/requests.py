@@ -63,7 +63,7 @@ DURABLE_TIMEOUT_S = 2.0
 NO_JOURNAL = "the journal is not open; see `tablectl faults`"
 _input_of = converter_of(Input)
 _ADVICE = {
-    "not_allowed": "ask someone in a group that may do this",
+    "not_allowed": "ask someone in a group that is allowed to do this",
     "nothing_to_approve": "no active fault needs this approval; `tablectl faults` lists the active ones",
     "overflow": "the controller's queue is full; enter the input again",
 }
@@ -185,7 +185,7 @@ class Requests:
         return self.forbidden(asking[0], action)
 
     def _show(self, request: BoardRequest | TableRequest | PictureRequest, peer: Peer) -> bytes:
-        """Answer a screen's request; every client may see the board, only staff screens the rest."""
+        """Answer a screen's request; every client may see the board, but only staff screens see the rest."""
         live = self._daemon.live
         match request:
             case BoardRequest():
@@ -216,7 +216,7 @@ class Requests:
             if (live := self._daemon.live) is not None:
                 self._note_refusal(live, peer, action)
             return refusal(
-                "not_theirs", f"this needs approval at a screen by a {' or a '.join(sorted(APPROVERS))}"
+                "not_theirs", f"a {' or a '.join(sorted(APPROVERS))} must approve this at a screen"
             )
         signed = msgspec.structs.replace(request, who=claims.person, token=None)
         approve = partial(self._approve, details={"role": claims.role, "console": claims.console})
@@ -242,7 +242,7 @@ class Requests:
         if awaited is None or awaited.number != request.number:
             return refusal(
                 "not_now",
-                "only an attempt that awaits a ruling can be drawn; `tablectl explain` draws past ones",
+                "no attempt with this number awaits a ruling; to draw an earlier one, run: tablectl explain",
             )
         if awaited.attempt == "deal" or (awaited.attempt == "spin" and not view.bets_closed):
             return answer(svg=None, pictures=())
@@ -264,7 +264,7 @@ class Requests:
         arguments = msgspec.to_builtins(request)
         for key in ("do", "wait_s", "of_review"):
             arguments.pop(key, None)
-        # Two people must confirm a late wager. Only a token or the kernel identifies them, not a typed name.
+        # Two people must confirm a late wager. A token or the kernel identifies them; a typed name does not.
         named = console is not None or request.name != "confirm_late"
         arguments["who"] = (request.who if named else None) or peer.user
         if request.what is not None:
@@ -345,7 +345,7 @@ class Requests:
         live.core.note(CONTROL, used if details is None else {**used, "said": details})
 
     def sum_up(self, *, all_of_it: bool = False) -> None:
-        """Journal the sums of the refusals that were too frequent for separate rows."""
+        """Journal the totals of the refusals that were too frequent for separate rows."""
         live = self._daemon.live
         if live is not None:
             now_us = self._daemon.monotonic.now_us()
@@ -438,7 +438,7 @@ def _recordings(folder: Path, view: View) -> Iterator[dict[str, object]]:
 
 
 def _recorded(path: Path, limit_us: int) -> Iterator[bytes]:
-    """Yield the lines written to a recording so far, up to the first that arrived after the limit."""
+    """Yield the lines written to a recording so far, except those that arrived after the limit."""
     try:
         stream = path.open("rb")
     except OSError as error:

@@ -53,7 +53,7 @@ from controller.publish.players import first_board
 from drivers.registry import DEVICE_MODULES, device_type
 
 DEVICES_WITHIN_US = 20_000_000
-"""Time after startup until a device that is down is reported as a fault; cameras take seconds to start."""
+"""Time after startup at which a device that is still down is reported; cameras take seconds to start."""
 
 
 class Check(msgspec.Struct, frozen=True, kw_only=True):
@@ -99,7 +99,7 @@ class SelfTest:
         )
 
     def report_missing(self, since_start_us: int) -> None:
-        """Report a fault if devices are down too long after startup; clear the fault if all are up."""
+        """Report a fault if devices are still down long after startup; clear the fault if all are up."""
         missing = self._devices.missing(self._required)
         waits = any(fault.code == WAITS for fault in self._faults.present)
         if not missing:
@@ -156,7 +156,7 @@ def passed(checks: tuple[Check, ...]) -> bool:
 
 
 OUTLIVES_RESTARTS = frozenset({"clock_stepped", "device_component", TEST_FAILED})
-"""Faults restored at startup until a person clears them, because nothing detects them again."""
+"""Faults restored at each startup until a person clears them, because nothing detects them again."""
 LOOK_BACK = 5000
 """Maximum number of rows searched for the lock's cause; an older lock is treated as a person's."""
 STOP_S = 5.0
@@ -313,7 +313,7 @@ class RunningTable:
             self._retention.drop_expired(now_us)
 
     def end(self, *, begun: bool = True) -> bool:
-        """Stop verifier, core, recorder, publishing and journal; return whether all data is on the disk."""
+        """Stop all threads and close the journal; return whether all data is on the disk."""
         self.verifier.stop(1.0)
         clean = not begun or all([self.core.stop(STOP_S), self.recorder.stop(STOP_S)])
         if not self._publishing.stop(STOP_S):
@@ -424,7 +424,7 @@ class RunningTable:
         self._inlet.post(msgspec.structs.replace(entered, what=str(round_)), has_time=False)
 
     def _query_late(self, query: LateWagersQuery) -> bool:
-        """Lodge a wager made with the dice out for confirmation; return False if that is impossible.
+        """Lodge a wager made with the dice out, to be confirmed; return False if that is impossible.
 
         The wager's row is queued for the journal before the staff's consoles receive the description.
         """

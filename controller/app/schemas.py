@@ -58,7 +58,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 class _ForEditors(GenerateJsonSchema):
-    """A generator that adds each key's docstring as the description, and forbids unknown keys."""
+    """A generator that adds each key's docstring as its description, and forbids unknown keys."""
 
     def dataclass_schema(self, schema: core_schema.DataclassSchema) -> JsonSchemaValue:
         made = super().dataclass_schema(schema)

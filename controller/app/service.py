@@ -43,7 +43,7 @@ WATCHDOG = "WATCHDOG=1"
 EXTEND_START = "EXTEND_TIMEOUT_USEC=60000000"
 """Extends the start timeout to one minute from now (sd_notify(3)); sent repeatedly during a long start."""
 SEND_TIMEOUT_S = 0.2
-"""Maximum wait for a full socket; the message is then dropped."""
+"""Maximum wait while the socket is full; the message is then dropped."""
 
 
 class Notifier:
@@ -97,7 +97,7 @@ class Watchdog:
         self._watched[name] = turns
 
     def check(self, now_us: int) -> bool:
-        """Report stuck threads; return whether all threads progressed since this last returned True."""
+        """Report stuck threads; return whether all have progressed since the last call that returned True."""
         turns = {name: count() for name, count in self._watched.items()}
         for name, count in turns.items():
             before, since_us = self._moved.get(name, (-1, now_us))

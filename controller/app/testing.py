@@ -1,4 +1,4 @@
-"""Guided tests of devices; test mode ends with the connection that requested it."""
+"""Guided tests of devices; test mode ends when the connection that requested it closes."""
 
 import select
 import socket
@@ -264,7 +264,7 @@ def why_test_refused(view: View) -> str | None:
     if view.halted:
         return "the journal has failed; see `tablectl faults`"
     if view.attempt_open:
-        first = "wait for its end, or rule on it (`tablectl status` shows the possible rulings)"
+        first = "wait until it ends, or rule on it (`tablectl status` shows the possible rulings)"
         advice = "" if view.state.lock == "locked" else f"; then {_LOCK}, so that no other attempt begins"
         return f"a throw, spin or deal is in progress or under review; {first}{advice}"
     if view.pending:

@@ -17,7 +17,7 @@ class View(NamedTuple):
     first: NextNumbers
     attempt_open: bool
     in_flight: bool
-    """Whether an attempt is in progress, and therefore neither decided nor under review."""
+    """Whether an attempt is in progress, that is, neither decided nor under review."""
     held: bool
     hold_ends_us: int | None
     """The end of the current hold, until which the call can be stopped; None if no call is held."""
@@ -49,7 +49,7 @@ class View(NamedTuple):
 
 
 class PictureFile(NamedTuple):
-    """The digest of a camera's picture file, named by a reading of the attempt."""
+    """The digest of a camera's picture file, as stated in a reading of the attempt."""
 
     die: int
     sha256: str

@@ -144,7 +144,7 @@ def test_a_fault_that_a_person_must_clear_outlives_a_restart(house: HouseMaker) 
     one = house()
     daemon = one.open()
     unlocked(daemon)
-    daemon.faults.report(Fault("clock_stepped", "wall clock", "set by +7200 s"))
+    daemon.faults.report(Fault("clock_stepped", "wall clock", "changed by +7200 s"))
     drain(daemon)
     daemon = one.restart(one.restart(daemon))
     assert "clock_stepped" in [fault.code for fault in daemon.faults.present]

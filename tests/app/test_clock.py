@@ -49,7 +49,7 @@ def test_a_clock_stepped_again_is_reported_with_its_last_step_and_the_number_of_
         one.wall.us += hours * HOUR_US
         daemon.run_periodic_tasks()
     [fault] = [fault for fault in daemon.faults.present if fault.code == "clock_stepped"]
-    assert fault.found.startswith("set by -14,400 s to ")
+    assert fault.found.startswith("changed by -14,400 s to ")
     assert fault.found.endswith(", the last of 3 steps")
     daemon.approve_clock()
     one.wall.us += 2 * HOUR_US

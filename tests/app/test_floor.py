@@ -205,7 +205,7 @@ def test_a_fault_that_a_person_clears_is_approved_at_a_screen_by_a_supervisor_or
         refused = ask(daemon, SCREEN, **asked, token=token(monkeypatch, role))
         assert (refused["code"], refused["says"]) == (
             "not_theirs",
-            "this needs approval at a screen by a manager or a supervisor",
+            "a manager or a supervisor must approve this at a screen",
         )
     assert ask(daemon, SCREEN, **asked)["code"] == "not_allowed"
     assert ask(daemon, STAFF, **asked, token=token(monkeypatch, "manager"))["code"] == "not_allowed"

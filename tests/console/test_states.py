@@ -86,7 +86,7 @@ LONG_NAME = Fault(
     found="another program",
     what="the program, rule set, pay table or configuration differs from the last approved one",
     next_step="if the change was intended, run `tablectl approve identity`",
-    clears="when a member of staff approves it",
+    clears="when a member of staff approves the change",
     locks=True,
     approve="identity",
 )

@@ -153,7 +153,7 @@ def clock_back() -> Found:
         _restart()
         sessions.append(_session())
         note()
-    forward = f"set by +{STEP_S:,}"
+    forward = f"changed by +{STEP_S:,}"
     until(lambda: any(fault["found"].startswith(forward) for fault in status()["faults"]), 60)
     note()
     ask(do="approve", what="clock", who="ann", reason="set by hand")
