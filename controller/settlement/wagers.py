@@ -55,7 +55,10 @@ class PlayState(Protocol):
         """Return whether a request only repeats the current state."""
 
     def names_shooter(self, request: Request) -> bool:
-        """Return whether a request names the shooter. The table repeats such requests after a correction."""
+        """Return whether a request announces a shooter, named or not.
+
+        The table repeats such requests after a correction.
+        """
 
     def prelude(self) -> Sequence[RawRequest]:
         """Return the requests that bring a new, empty book to this state."""

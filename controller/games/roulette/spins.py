@@ -405,7 +405,10 @@ class Spins(WheelSpins):
         return self._dropped_us is None and t - self._last_pulse_us <= RUNS_UNTIL_US
 
     def on_decision(self, decided: Decided) -> None:
-        """Stop the timers of a decided spin. After a No Spin, attribute further pulses to its ball."""
+        """Stop the timers of a spin that is void or under review.
+
+        After a No Spin, attribute further pulses to its ball.
+        """
         if self._watch is not None and decided == "void":
             self._launches.follow_old_ball(self._watch)
         super().on_decision(decided)
