@@ -52,7 +52,7 @@ class Bets(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Lock(msgspec.Struct, frozen=True, kw_only=True):
-    """The lock of the table: who or what set it, the cause, and the condition that clears the lock."""
+    """The table's lock: who or what set it, the cause, and the condition that clears the lock."""
 
     by: str = ""
     who: str | None = None
@@ -117,7 +117,7 @@ class Pot(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Data(msgspec.Struct, frozen=True, kw_only=True):
-    """The data of an outcome of an attempt, with the fields of all types of outcome."""
+    """The data of an attempt's outcome, with the fields of all outcome types."""
 
     dice: tuple[int, int] | None = None
     total: int | None = None

@@ -41,8 +41,8 @@ if TYPE_CHECKING:
 
 MAX_STAFF_STREAMS = 32
 MAX_DISPLAY_STREAMS = 24
-"""Maximum numbers of staff pages and displays with a live stream. A further stream ends one of an owner with
-more, ends its owner's oldest, or is refused (see `Streams`)."""
+"""Maximum numbers of staff pages and displays with a live stream. A further stream replaces an existing one,
+or is refused (see `Streams`)."""
 TRY_AGAIN = b"retry: 5000\n\n"
 """Tells a browser whose stream got no slot to try again after 5 s."""
 HEARTBEAT_INTERVAL_S = 10.0
@@ -95,7 +95,7 @@ class EnterInput(Body, frozen=True, kw_only=True, omit_defaults=True):
     what: Short | None = None
     on: bool | None = None
     of_review: bool | None = None
-    """Whether the ruling is for a review or a proposal, and not for a called result."""
+    """Whether the ruling is for a review or a proposal rather than for a called result."""
 
 
 _sign_in_of = msgspec.json.Decoder(SignIn).decode
@@ -172,7 +172,7 @@ class Console:
         return Guard(app, hosts)
 
     async def end_streams(self) -> None:
-        """End all streams, which allows the server to stop. Browsers reconnect to the next console."""
+        """End all streams, so that the server can stop. Browsers reconnect when the console has restarted."""
         self._ending = True
         await self.feed.wake()
 

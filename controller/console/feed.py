@@ -33,7 +33,7 @@ CLIP_REPEATS = 2
 
 
 class PictureFile(msgspec.Struct, frozen=True, kw_only=True):
-    """A file of pictures, named by a reading of the throw."""
+    """A file of pictures that a reading of the throw names."""
 
     die: int
     sha256: str
@@ -135,7 +135,7 @@ class ReviewPictures:
 
 
 RECONNECT_S = 0.3
-"""Delay before a lost connection to the controller is opened again."""
+"""Delay before the console reconnects to the controller after losing the connection."""
 MIN_POLL_S = 0.04
 """Minimum interval between two requests. A person does not notice this delay."""
 REFRESH_S = 5.0
@@ -196,7 +196,7 @@ class Feed:
         return True
 
     async def wake(self) -> None:
-        """Wake all streams after a change of the state or of a session."""
+        """Wake all streams after a change in the state or in a session."""
         async with self._changed:
             self.version += 1
             self._changed.notify_all()
@@ -284,7 +284,7 @@ class Stream:
 
 
 class NoRoomError(Exception):
-    """All slots are taken by owners with a stream each, or nearly so."""
+    """All slots are taken, each by a different owner."""
 
 
 class Streams:
@@ -293,7 +293,7 @@ class Streams:
     When all slots are taken, a new stream replaces the oldest stream of the owner with the most streams, if
     that owner has at least two more than the new stream's owner. Otherwise it replaces its owner's oldest
     stream, or is refused if its owner has none. A client that opens many streams therefore closes only its
-    own, and no screen ends another that has as few streams.
+    own, and no owner loses its only stream to another.
     """
 
     def __init__(self, max_open: int) -> None:

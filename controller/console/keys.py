@@ -88,7 +88,7 @@ class Form:
     chosen: tuple[str, ...] = ()
     """The initial choices."""
     cards: tuple[tuple[str, str], ...] = ()
-    """The cards of a deal, each with its position, among which an incorrect card is chosen."""
+    """The cards of a deal, each with its position, from which the incorrect card is chosen."""
     ranks: tuple[str, ...] = _RANKS
     suited: bool = True
 
@@ -193,7 +193,7 @@ def _ruling_keys(attempt: str, number: int, kind: str, may: frozenset[str], floo
                 if attempt == "deal"
                 else (f"{_VOID_LABELS[attempt]} stands", f"Does {named} remain void?")
             )
-        question = f"{done} It can't be changed afterwards."
+        question = f"{done} The result can't be changed afterwards."
         yield Key(label, {"name": "settled", "what": str(number)}, "quiet", question, label)
 
 
@@ -354,7 +354,7 @@ def _table(floor: Floor, may: frozenset[str]) -> Iterator[Group]:
         question = (
             "Are the hours of play over?"
             if closing
-            else "Are 15 minutes left? The next game is then the final one."
+            else "Are there 15 minutes left? The next game is then the final one."
         )
         play.append(Key("Closing time", {"name": "closing"}, "quiet", question, "Closing time"))
     if floor.game == "high_roller" and "void" in may:

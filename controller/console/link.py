@@ -57,7 +57,7 @@ class Link:
     async def lines(self, **request: object) -> AsyncGenerator[Json, None]:
         """Send a request on a new connection and yield each received line.
 
-        Raises LinkError at the end of the connection.
+        Raises LinkError when the connection ends.
         """
         reader, writer = await self._connect()
         try:

@@ -11,7 +11,7 @@ from controller.console.keys import CHIPS, keys_for
 from controller.model.pockets import colour_of
 
 PANELS = ("head", "state", "ruling", "picture", "now", "results", "trouble", "table")
-"""The panels of the staff's page. Each name is that of a template and of an element."""
+"""The panels of the staff's page. Each is also the name of a template and of an element."""
 WAIT_SHOWN_MS = 1000
 """Minimum length of a hold that is shown. Nobody can act during a shorter hold."""
 _TOTALS = tuple(map(str, range(2, 13)))

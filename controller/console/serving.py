@@ -33,7 +33,7 @@ class TlsListeningSocket(socket.socket):
     """A listening socket that accepts TLS connections, and answers plain HTTP with an error."""
 
     def accept(self) -> tuple[socket.socket, object]:
-        """Return the next TLS connection. Raises ConnectionAbortedError after an answer to plain HTTP."""
+        """Return the next TLS connection. Raises ConnectionAbortedError after answering plain HTTP."""
         connection, address = super().accept()
         if _began_plain(connection):
             _answer(connection)

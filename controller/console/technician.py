@@ -93,7 +93,7 @@ class Bench(Protocol):
 
 
 REFRESH_S = 2.0
-"""Interval at which the devices are fetched if no change is reported, for values such as rates."""
+"""Interval at which the status is fetched if no change is reported, for values such as rates."""
 MIN_REDRAW_INTERVAL_S = 0.4
 """Minimum interval between two updates of the charts."""
 WORK_POLL_S = 0.25
@@ -101,7 +101,7 @@ WORK_POLL_S = 0.25
 ABANDON_TIMEOUT_S = 30.0
 """Time after which work ends if its page is closed."""
 MAX_SENSOR_SCREENS = 2
-"""Maximum number of screens that show sensors. Each uses a slot of the control socket."""
+"""Maximum number of screens that show sensors. Each uses a slot on the control socket."""
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,100}", re.ASCII)
 _REFUSED = "this page is for technicians; select that role on the staff's page, or sign in as a technician"
 RequireSession = Callable[[Request], Session]
@@ -359,7 +359,7 @@ class Technician:
         session = self._technician(request)
         answered = await body_of(request, _answered_of)
         work = self._current_work(session)
-        await self._sessions.token(session)  # This restarts the idle time.
+        await self._sessions.token(session)  # This restarts the idle timer.
         if answered.answer not in work.answers:
             raise Refusal(409, "not_now", "this question is no longer open")
         work.answer(answered.answer)

@@ -56,7 +56,7 @@ def without_secrets(document: object, name: str = "") -> object:
 
 
 def redact(text: str) -> str:
-    """Return a message of this program without passwords, keys and similar text.
+    """Return a message from this program without passwords, keys and similar text.
 
     The message might quote a library's error text that contains secrets. For logs, which can contain any
     text, use `known_log_lines`.

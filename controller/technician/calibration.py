@@ -180,7 +180,7 @@ def find_laid_dice(readings: Iterable[AnyReading], dev: str) -> list[Point]:
 
 @dataclass(slots=True)
 class LayDieAt:
-    """The step for one die at a named place on the table."""
+    """The step in which the technician lays one die at a named place on the table."""
 
     dev: str
     name: str
@@ -271,9 +271,9 @@ class ListenToWall:
 def separate_peaks(
     readings: Sequence[AnyReading], dev: str, wall: Wall, table: DiceTable, ringing_us: int
 ) -> tuple[list[float], list[float]]:
-    """Return the peaks caused by dice and the peaks of noise, which the dice's tracks distinguish.
+    """Return the peaks caused by dice and those caused by noise; the dice's tracks tell them apart.
 
-    Ringing is omitted, and so are impacts while a die was near the wall but not at the wall.
+    Ringing is omitted, and so are impacts while a die was near the wall but not at it.
     """
     track = [reading for reading in readings if isinstance(reading, DieAt)]
     impacts = sorted(

@@ -122,12 +122,12 @@ class Drawing:
 
 
 def text_width(text: str, size: float) -> float:
-    """Return the approximate width of a text."""
+    """Return the approximate width of a line of text."""
     return len(text) * size * CHARACTER_WIDTH
 
 
 def wrap_text(text: str, width: float, size: float, max_lines: int) -> list[str]:
-    """Break a text into at most `max_lines` lines of this width; a truncated text ends in dots."""
+    """Break text into at most `max_lines` lines of this width; truncated text ends in dots."""
     room = max(int(width / (size * CHARACTER_WIDTH)), 8)
     lines: list[str] = []
     for word in text.split():
@@ -193,7 +193,7 @@ class Labels:
                 self.keep_free((x + fraction * (x_next - x), y + fraction * (y_next - y)), radius)
 
     def keep_text_free(self, mark: TextMark) -> None:
-        """Keep labels off a text that is already in the drawing."""
+        """Keep labels off text that is already in the drawing."""
         self._occupied.append(_box_of(mark))
 
     def put(

@@ -82,15 +82,15 @@ _THROTTLED = {
     1: "the processor's frequency is capped",
     2: "the processor is throttled",
     3: "the processor is too hot",
-    16: "the supply voltage has been too low since the start",
-    18: "the processor has been throttled since the start",
-    19: "the processor has been too hot since the start",
+    16: "the supply voltage has been too low at some time since the start",
+    18: "the processor has been throttled at some time since the start",
+    19: "the processor has been too hot at some time since the start",
 }
 """Bits of `vcgencmd get_throttled`, from the Raspberry Pi's documentation."""
 
 
 def python() -> Finding:
-    """Check that the program is tested with this Python."""
+    """Check that the program is tested with this version of Python."""
     found = sys.version_info[:2]
     message = f"Python {sys.version.split()[0]}"
     if TESTED_PYTHONS[0] <= found <= TESTED_PYTHONS[1]:
@@ -133,7 +133,7 @@ def disk(folder: Path) -> Iterator[Finding]:
         return
     free = shutil.disk_usage(place).free
     state: State = "ok" if free >= WARN_FREE_BYTES else "warning" if free >= MIN_FREE_BYTES else "fault"
-    remedy = "" if state == "ok" else "move old recordings away; the table locks when the disk is full"
+    remedy = "" if state == "ok" else "move old recordings to another disk; a full disk locks the table"
     yield Finding(state, "disk", f"{place}: {free / 1e9:.1f} GB free", remedy)
     if not os.access(place, os.W_OK | os.X_OK):
         yield Finding("unchecked", "disk speed", f"{place}: not writable by this user; run as root")
@@ -144,7 +144,7 @@ def disk(folder: Path) -> Iterator[Finding]:
         message = f"{place}: a small file could not be written ({error.strerror or error})"
         full = error.errno in {errno.ENOSPC, errno.EDQUOT}
         remedy = (
-            "free space on the disk; move old recordings away"
+            "free space on the disk; move old recordings to another disk"
             if full
             else "see dmesg; replace a worn-out card"
         )
@@ -174,7 +174,7 @@ def clock(*, synchronized: bool) -> Finding:
         "warning",
         "clock",
         "not synchronized; the journal marks its wall times as unsynchronized",
-        "connect a time server, or fit a clock battery; play continues",
+        "connect the machine to a time server, or fit a clock battery; play continues",
     )
 
 
@@ -470,7 +470,7 @@ _REMEDY = "tablectl camera evidence prune --rig /etc/table/camera.yaml"
 
 
 def pictures(machine: Machine, now_s: float) -> Iterator[Finding]:
-    """Check the pictures that this machine's camera keeps; no findings without a rig file."""
+    """Check the camera's pictures stored on this machine; no findings without a rig file."""
     rig = machine.root / RIG
     if not rig.exists():
         return

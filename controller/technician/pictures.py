@@ -39,7 +39,7 @@ def observed(exhibit: Exhibit) -> Seen | None:
 
 
 def draw(exhibit: Exhibit, seen: Seen | None, sentence: str, when: str, lines: list[str]) -> Drawing:
-    """Draw an attempt; a text sheet with `lines` replaces a drawing to scale if `seen` is None.
+    """Draw an attempt to scale or, if `seen` is None, as a sheet of text with `lines`.
 
     `sentence` is the verdict.
     """
@@ -143,5 +143,5 @@ def _number(value: float) -> str:
 
 
 def _printable(text: str) -> str:
-    """Replace characters that XML does not allow. The text of a log might contain such characters."""
+    """Replace characters that XML does not allow. Text from a log might contain such characters."""
     return "".join(c if c.isprintable() else " " for c in text)

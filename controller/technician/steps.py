@@ -76,10 +76,10 @@ def not_seen(sensor: str, expected: str) -> SensorFinding:
 
 
 LAST_PRESS_S = 2.5
-"""Time without a press after which the step that presses buttons is complete."""
+"""Time without a press after which the button step is complete."""
 SHOW_REQUESTS: Mapping[str, str] = {
     "foreign_object": "put a chip where the sensor looks for foreign objects, then remove it",
-    "ball_out": "hold the ball where the sensor looks outside the wheel, then remove it",
+    "ball_out": "hold the ball outside the wheel, where the sensor looks, then remove it",
     "die_off_table": "drop one die off the table, where the camera sees it",
     "die_contact": "lay one die on the felt and touch it with a chip",
 }
@@ -87,7 +87,7 @@ SHOW_REQUESTS: Mapping[str, str] = {
 
 @dataclass(slots=True)
 class OpenClose:
-    """The step that opens and closes a door, key, lid or tamper switch."""
+    """The step in which the technician opens and closes a door, key, lid or tamper switch."""
 
     dev: str
     name: str
@@ -131,7 +131,7 @@ class OpenClose:
 
 @dataclass(slots=True)
 class PressButtons:
-    """The step that presses each button of a console once."""
+    """The step in which the technician presses each button of a console once."""
 
     dev: str
     sensor: str = "input"
@@ -161,7 +161,7 @@ class PressButtons:
 
 @dataclass(slots=True)
 class DrawCard:
-    """The step that draws a card from the shoe."""
+    """The step in which the technician draws a card from the shoe."""
 
     dev: str
     sensor: str = "card"
@@ -250,8 +250,10 @@ def position_along_mm(wall: Wall, x_mm: float, y_mm: float) -> float:
 
 @dataclass(slots=True)
 class ThrowAtWall:
-    """The step that throws one die at a wall, and compares the positions of the impact and of the track's
-    turn."""
+    """The step in which the technician throws one die at a wall.
+
+    The position of the impact is compared with that of the turn in the die's track.
+    """
 
     dev: str
     wall: Wall
@@ -298,7 +300,7 @@ class ThrowAtWall:
         return quiet_s > SETTLED_S and (bool(self.track) or not self.tracked)
 
     def findings(self) -> Sequence[SensorFinding]:
-        """Return the distance from the loudest impact with a die nearby to the track's turn."""
+        """Return the distance between the loudest impact with a die nearby and the turn in its track."""
         if not self.impacts:
             return [not_seen("wall_impact", f"an impact on the {self.wall} wall")]
         hit = max(self.impacts, key=lambda impact: (self._closest_die(impact) is not None, impact.peak))
@@ -337,7 +339,7 @@ class ThrowAtWall:
 
 @dataclass(slots=True)
 class LayDie:
-    """The step that lays one die on the felt with 6 up."""
+    """The step in which the technician lays one die on the felt with 6 up."""
 
     dev: str
     min_confidence: float
@@ -378,7 +380,7 @@ class LayDie:
 
 @dataclass(slots=True)
 class RollBoth:
-    """The step that throws both dice.
+    """The step in which the technician throws both dice.
 
     The camera must track both at its frame rate and report both releases.
     """

@@ -77,7 +77,7 @@ def _loaded(name: str, load_it: Callable[[], TableSettings]) -> tuple[TableSetti
 
 
 def _is_chip_mistake(wrong: Mistake) -> bool:
-    """Return whether this mistake concerns a GPIO chip, which the check of its device reports."""
+    """Return whether this mistake concerns a GPIO chip; the check of the device reports it."""
     return wrong.key.endswith(".chip")
 
 
@@ -114,7 +114,7 @@ def _port(about: str, root: Path, port: str) -> Finding:
         )
         return Finding("fault", about, f"{port}: the port does not exist", remedy)
     if not os.access(path, os.R_OK | os.W_OK):
-        remedy = "run as root, or add this user to the group dialout"
+        remedy = "run as root, or add this user to the dialout group"
         return Finding("unchecked", about, f"{port}: exists, but is not accessible to this user", remedy)
     return Finding("ok", about, f"{port}: exists")
 
@@ -122,10 +122,10 @@ def _port(about: str, root: Path, port: str) -> Finding:
 def _chip(about: str, root: Path, label: str) -> Finding:
     found = sorted((root / "dev").glob("gpiochip*"))
     if not found:
-        remedy = "use a Raspberry Pi 4 or 5 and a kernel with GPIO; gpiodetect lists the chips"
+        remedy = "use a Raspberry Pi 4 or 5 and a kernel with GPIO support; gpiodetect lists the chips"
         return Finding("fault", about, f"there is no /dev/gpiochip*, so the chip {label} is missing", remedy)
     if not any(os.access(path, os.R_OK | os.W_OK) for path in found):
-        remedy = "run as root, or add this user to the group gpio"
+        remedy = "run as root, or add this user to the gpio group"
         return Finding("unchecked", about, "the GPIO chips are not accessible to this user", remedy)
     try:
         from drivers.link.gpio_edges import find_chip  # noqa: PLC0415 - needs the `hardware` extra

@@ -91,7 +91,7 @@ class ThrowSeen:
     impacts: tuple[DrawnImpact, ...]
     far: str | None
     stories: tuple[RankedStory, ...] = ()
-    """The throw's stories, best first. Each story explains the impacts by hits of the dice."""
+    """The throw's stories, best first. Each story explains the impacts as hits by the dice."""
 
 
 def throw_seen(judged: Judged, table: DiceTable, rules: ThrowRules) -> ThrowSeen:
@@ -194,7 +194,7 @@ _TILTED_DEG = 3.0
 
 
 def rest_text(die: DieShown) -> str:
-    """Return a short text about a die's resting place."""
+    """Return a label for a die at rest: its number, its face and the surface."""
     rest = die.rest
     assert rest is not None
     face = "no face read" if rest.up is None else f"{rest.up}"
@@ -202,7 +202,7 @@ def rest_text(die: DieShown) -> str:
 
 
 def die_lines(die: DieShown, table: DiceTable) -> Iterator[str]:
-    """Yield one die's events, from the release to its rest."""
+    """Yield one die's events, from its release until it comes to rest."""
     if not die.seen.seen:
         yield "was not seen"
         return

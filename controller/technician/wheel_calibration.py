@@ -96,7 +96,7 @@ def _windows(times_us: Sequence[int]) -> list[Window]:
 
 
 def _turns_from_anchor(spin: Spin, anchor: int) -> dict[int, list[float]]:
-    """Return the turns from the anchor beam to each of the other beams, one for each pass."""
+    """Return the distance in turns from the anchor beam to each other beam, one value for each pass."""
     found: dict[int, list[float]] = {}
     for window in _windows(spin.pulses.get(anchor, [])):
         _, begin, end, _ = window.t_us
@@ -195,7 +195,7 @@ def _angles_from_anchor(spins: Sequence[Spin], anchor: int) -> dict[int, list[fl
 
 
 def drop_speeds(spins: Sequence[Spin], angles: Mapping[int, Beam]) -> list[float]:
-    """Measure the ball's speed (rev/s) at its exit from the track, from the last passes of all beams."""
+    """Measure the ball's speed (rev/s) as it leaves the track, from the last passes of all beams."""
     speeds = []
     for spin in spins:
         windows = [(beam, window) for beam, times in spin.pulses.items() for window in _windows(times)[-1:]]
@@ -249,7 +249,7 @@ def index_angle(readings: Sequence[AnyReading], wheel: Wheel, number: str) -> tu
     if len(found) < MIN_READS:
         raise UnfitError(
             f"found {len(found)} pocket readings while the rotor turned steadily, expected at least"
-            f" {MIN_READS}; put the ball in pocket {number}, and turn the rotor slowly, eight turns or more"
+            f" {MIN_READS}; put the ball in pocket {number} and turn the rotor slowly for eight turns or more"
         )
     middle = _middle_deg(found)
     worst = max(abs(angle_difference_deg(angle, middle)) for angle in found)

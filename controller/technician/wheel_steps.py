@@ -24,8 +24,9 @@ between."""
 
 @dataclass(slots=True)
 class SpinBall:
-    """The step that spins the ball by hand. Each beam must report the ball once a lap, and the drop sensor
-    once.
+    """The step in which the technician spins the ball by hand.
+
+    Each beam must report the ball once a lap, and the drop sensor must report it once.
     """
 
     dev: str
@@ -64,7 +65,7 @@ class SpinBall:
             message = f"pulses from beam {', '.join(map(str, unknown_beams))}, expected 0 to {self.beams - 1}"
             found.append(SensorFinding(sensor="ball_beam", status="fail", says=message))
         if self.drop:
-            message = f"drops of the ball: {self.drops}"
+            message = f"ball drops: {self.drops}"
             faults = () if self.drops == 1 else ("expected one drop",)
             found.append(finding("ball_drop", message, *faults, drops=self.drops))
         return found
@@ -84,7 +85,7 @@ class SpinBall:
         while len(order) < len(seen) and (following := usual.get(order[-1], -1)) not in (*order, -1):
             order.append(following)
         message = f"order {' '.join(map(str, order))}, {misplaced} of {len(inside)} pulses out of order"
-        # A missed or extra pulse breaks the order twice, and the finding of its beam reports it.
+        # A missed or extra pulse breaks the order twice. The finding for its beam already reports it.
         in_order = misplaced <= max(2, len(inside) // 5)
         faults = () if in_order else ("check whether two beams' cables are swapped",)
         return finding("ball_beam order", message, *faults, out_of_order=misplaced, pulses=len(inside))
@@ -122,7 +123,10 @@ def _beam(beam: int, passes: int, doubled: int, laps: int) -> SensorFinding:
 
 @dataclass(slots=True)
 class TurnRotor:
-    """The step that turns the rotor by hand. The index passes must be evenly spaced and in one direction."""
+    """The step in which the technician turns the rotor by hand.
+
+    The index passes must be evenly spaced and in one direction.
+    """
 
     dev: str
     sensor: str = "rotor_index"
@@ -171,7 +175,10 @@ class TurnRotor:
 
 @dataclass(slots=True)
 class BallInPocket:
-    """The step that turns the rotor with the ball in a known pocket, which the reader must report."""
+    """The step in which the technician turns the rotor with the ball in a known pocket.
+
+    The reader must report this pocket.
+    """
 
     dev: str
     wheel: Wheel
@@ -190,7 +197,7 @@ class BallInPocket:
     @property
     def request(self) -> str:
         """Instruction for the technician."""
-        return f"put the ball in pocket {self.number} and turn the rotor slowly, eight turns or more"
+        return f"put the ball in pocket {self.number} and turn the rotor slowly for eight turns or more"
 
     def receive(self, reading: AnyReading) -> None:
         """Record index passes and pocket readings; the next pass determines a reading's pocket."""
@@ -245,7 +252,7 @@ class BallInPocket:
 
 @dataclass(slots=True)
 class PlayGame:
-    """The step that plays one game on a wheel that reports its states."""
+    """The step in which the technician plays one game on a wheel that reports its states."""
 
     dev: str
     sensor: str = "wheel_status"

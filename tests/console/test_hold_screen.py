@@ -36,7 +36,9 @@ def test_the_time_to_stop_a_call_is_counted_down(browser: Browser) -> None:
 
 def test_with_the_dice_in_flight_the_screen_shows_how_long_the_hold_will_be(browser: Browser) -> None:
     page = drawn(browser, held(6000, None))
-    expect(page.locator("#state")).to_contain_text("Once the call is certain, it can be stopped for 6 s.")
+    expect(page.locator("#state")).to_contain_text(
+        "Once the call is certain, there are 6 s in which to stop it."
+    )
     expect(page.locator(".hold")).to_have_count(0)
     page.close()
 

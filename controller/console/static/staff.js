@@ -163,7 +163,7 @@
       else sendInput(entry);
     }
   });
-  // Scroll a section that was opened among the keys of play into view, as far as there is room.
+  // Scroll a section opened among the keys of play into view, as far as there is room.
   document.addEventListener("toggle", (event) => {
     if (event.target.matches("#now details[open]")) event.target.scrollIntoView({ block: "nearest" });
   }, true);
