@@ -202,7 +202,7 @@ _decode_hold = msgspec.json.Decoder(Hold).decode
 
 
 class MissingError(Exception):
-    """Pictures that can't be shown; the message has the reason."""
+    """Pictures that can't be shown; the message states the reason."""
 
 
 class Folder:
@@ -219,7 +219,7 @@ class Folder:
             part.unlink(missing_ok=True)
 
     def keep(self, closed: Closed, wall_s: float) -> None:
-        """Write a file, and give it its name once its contents are on the disk; raises OSError."""
+        """Write a file, and rename it once its contents are on the disk; raises OSError."""
         descriptor, name = tempfile.mkstemp(_PART, ".", self.path)
         part = Path(name)
         try:
@@ -339,7 +339,7 @@ class Folder:
             os.scandir(self.path).close()
         except OSError as error:
             return f"{self.path} can't be read ({error.strerror}); {_READ_ADVICE}"
-        return f"not in {self.path}, because they were never written, or deleted without a record"
+        return f"not in {self.path}, because they were never written, or were deleted without a record"
 
     def _record(self, deleted: DeletionRecord) -> None:
         path = self.path / DELETED

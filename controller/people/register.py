@@ -5,9 +5,9 @@ six-digit PIN can be found by trying every combination, so the file is private a
 Failed attempts are stored too, so that a restart does not reset their counts.
 
 A screen is a browser with a secret that it received at a successful sign-in. Wrong PINs are counted
-separately for each screen at which the person has signed in, so that attempts at other screens can't lock the
-person out there. Only the people who signed in at a screen have a separate count there, so that nobody gains
-additional tries at another person's PIN.
+separately for each screen at which the person has signed in, so that attempts elsewhere can't lock the person
+out at that screen. A screen has separate counts only for the people who have signed in at it, so that nobody
+gains additional tries at another person's PIN.
 """
 
 import hashlib
@@ -39,7 +39,7 @@ ROLES = ("boxperson", "dealer", "stickperson", "supervisor", "manager", "technic
 """The roles of people at a staff screen, as named in the rule sets."""
 MIN_PIN = 4
 MAX_PIN = 64
-"""Minimum and maximum number of characters in a PIN, or in a card's number as its reader sends it."""
+"""Minimum and maximum number of characters in a PIN, or in a card's number as the reader sends it."""
 _N, _R, _P = 2**14, 8, 1
 """Parameters of scrypt: 16 MiB and about 50 ms on a table's computer."""
 _MODE = 0o600
@@ -90,7 +90,7 @@ class Register(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         salt = secrets.token_hex(16)
         held = None if card is None else _hash(card, self.salt)
         if held is not None and any(one.card == held and one.name != name for one in self.people):
-            raise RegisterError("card: this card is registered to another person; use their own card")
+            raise RegisterError("card: this card is registered to another person; use a different card")
         person = Person(name=name, roles=roles, pin=f"{salt}:{_hash(pin, salt)}", card=held)
         try:
             _person_of(msgspec.to_builtins(person))
@@ -114,7 +114,7 @@ _register_of = msgspec.json.Decoder(Register).decode
 
 
 def is_pin_of(person: Person | None, typed: str) -> bool:
-    """Return whether this is the person's PIN; for None, take as long to compute, and return False."""
+    """Return whether this is the person's PIN; for None, return False after the same computing time."""
     salt, _, digest = ("00" * 16, "", "") if person is None else person.pin.partition(":")
     return hmac.compare_digest(_hash(typed[:MAX_PIN], salt), digest)
 
@@ -142,7 +142,7 @@ def read_register(file: Path) -> Register:
         return _register_of(file.read_bytes())
     except msgspec.MsgspecError as error:
         raise RegisterError(
-            f"{file}: is not a register ({error}); restore the file that `tablectl people add` wrote"
+            f"{file} is not a register ({error}); restore the file that `tablectl people add` wrote"
         ) from error
 
 
@@ -180,7 +180,7 @@ CARD_LOCKED_US = 60 * 1_000_000
 
 
 class Tries(msgspec.Struct, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """The number of consecutive wrong tries, and the end of the lock in time since boot."""
+    """The number of consecutive wrong tries, and the end of the lock as a time since boot."""
 
     wrong: int = 0
     locked_until_us: int = 0
@@ -190,7 +190,7 @@ _decode_tries = msgspec.json.Decoder(dict[str, Tries]).decode
 
 
 class TriesFile:
-    """The file of failed attempts; a lock's end is stored in time since boot."""
+    """The file of failed attempts; a lock's end is stored as a time since boot."""
 
     def __init__(self, file: Path, log: Callable[[str], None]) -> None:
         """Use this file; `log` receives a line if the file can't be read or written."""
@@ -261,8 +261,8 @@ def lock_us(key: str) -> int:
 MAX_SCREENS = 64
 """Maximum number of known screens; a further screen replaces the screen with the oldest sign-in."""
 MAX_SCREENS_PER_PERSON = 8
-"""Maximum number of screens known for one person alone. The limit prevents a person from displacing all other
-screens."""
+"""Maximum number of screens at which only this one person has signed in. The limit prevents a person from
+displacing all other screens."""
 MAX_PEOPLE = 64
 """Maximum number of people known at a screen, equal to the maximum number of sessions."""
 
@@ -272,7 +272,7 @@ _decode_known = msgspec.json.Decoder(Known).decode
 
 
 def digest_of(screen: str | None) -> str:
-    """Return the digest of a screen's secret, which is stored instead of it; empty if there is no secret."""
+    """Return the digest that is stored in place of a screen's secret; empty if there is no secret."""
     return "" if not screen else hashlib.sha256(screen.encode()).hexdigest()[:32]
 
 

@@ -127,7 +127,7 @@ class SignInSessions:
         session, person = self._session(secret)
         if role not in person.roles:
             raise SignInRefused(
-                "not_your_role", f"{person.name} signs in as {' or '.join(person.roles)}, not {role}"
+                "not_your_role", f"{person.name} can sign in as {' or '.join(person.roles)}, not as {role}"
             )
         try:
             key = self._key()
@@ -138,7 +138,7 @@ class SignInSessions:
         return issue(key, Claims(person=person.name, role=role, console=session.console, until_us=until_us))
 
     def status(self, secret: str) -> tuple[Person, int]:
-        """Return a session's person, and the time to its end in microseconds; raises SignInRefused."""
+        """Return a session's person and remaining time in microseconds; raises SignInRefused."""
         session, person = self._session(secret)
         return person, session.used_us + self._idle_us - self._now_us()
 
@@ -164,7 +164,7 @@ class SignInSessions:
             self._sessions.pop(secret, None)
             raise SignInRefused(
                 "signed_out",
-                "this sign-in has ended, for example after a time without entries; sign in again",
+                "this sign-in has ended, for example because nothing was entered for too long; sign in again",
             )
         return session, person
 
@@ -181,7 +181,7 @@ class SignInSessions:
         left_us = self._tries.get(key, Tries()).locked_until_us - self._now_us()
         if left_us > 0:
             minutes = -(-left_us // 60_000_000)
-            unlock = ", or ask for `tablectl people unlock` on the table's machine"
+            unlock = ", or have somebody run `tablectl people unlock` on the table's machine"
             also = "" if counts_cards(key) else unlock
             message = f"locked after {MAX_TRIES} wrong tries; wait {minutes} min{also}"
             raise SignInRefused("locked_out", message)

@@ -1,7 +1,7 @@
 """Short-lived signed tokens, which identify the person at a screen to the daemon.
 
 A token is `claims.signature`, both parts in base64url. The claims are JSON. The Ed25519 signature covers a
-purpose prefix and the claims. A token expires at a time since boot, which does not depend on the wall clock.
+purpose prefix and the claims. A token's expiry is a time since boot, which does not depend on the wall clock.
 """
 
 import base64
@@ -14,7 +14,7 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
 TOKEN_LIFE_US = 10_000_000
-"""Validity of a token. Each input gets a new token, so the token only needs to outlast a slow answer."""
+"""Lifetime of a token. Each input has a new token, so a token need only outlast a slow answer."""
 MAX_TOKEN = 1024
 """Maximum length of a token in characters."""
 KEY_BYTES = 32
@@ -35,7 +35,7 @@ class TokenError(Exception):
 
 
 class Claims(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The person, role and console of a sign-in, and the token's expiry in time since boot."""
+    """The person, role and console of a sign-in, and the token's expiry as a time since boot."""
 
     person: str
     role: str

@@ -60,7 +60,7 @@ class Slots:
         """The number of connections that the server refused or ended, by reason."""
 
     def take(self, connection: _Connection) -> bool:
-        """Admit a connection, if necessary in place of another; return False if every connection is busy."""
+        """Admit a connection, if necessary in place of another; return False if none can be replaced."""
         if len(self._connections) >= self._max_open:
             waiting = [known for known in self._connections if not known.busy]
             waiting = waiting or [known for known in self._connections if known.stuck]

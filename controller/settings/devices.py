@@ -1,7 +1,7 @@
 """The devices in a table file, with the readings that they send and their hardware settings.
 
-The kinds of hardware are an argument, so this package imports no driver. Without them, only the `type`,
-`reads` and `wall` of each device are read.
+The kinds of hardware are passed as an argument, so this package imports no driver. Without them, only the
+`type`, `reads` and `wall` of each device are read.
 """
 
 from collections.abc import Iterable, Mapping
@@ -186,7 +186,7 @@ class Devices:
         self._compare(dev, existing, self._reported[dev])
 
     def _combine(self, sender: str, before: ReportedDevice | None, now: ReportedDevice) -> ReportedDevice:
-        """Combine the reports on two sensors of `sender` for one device of the table."""
+        """Combine the entries of two of `sender`'s sensors that name the same device of the table."""
         if before is None:
             return now
         if before.wall and now.wall and before.wall != now.wall:

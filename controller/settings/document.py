@@ -221,12 +221,12 @@ def read_document(path: Path, shape: type[T]) -> T:
 
 
 def validate(document: Document, shape: type[T]) -> T:
-    """Convert a parsed document to `shape`. Raise SettingsError, which lists all mistakes."""
+    """Convert a parsed document to `shape`. Raises SettingsError, listing all mistakes, if there are any."""
     from pydantic import ValidationError  # noqa: PLC0415 - see `_validator`
 
     mistakes = list(document.mistakes)
     try:
-        # Only JSON input in strict mode may supply a list for a tuple and a whole number for a float.
+        # In strict mode, only JSON input may supply a list for a tuple, or a whole number for a float.
         found = _validator(cast("Hashable", shape)).validate_json(
             json.dumps(document.value), strict=True, extra="forbid"
         )
@@ -242,7 +242,7 @@ def validate(document: Document, shape: type[T]) -> T:
 
 @cache
 def _validator(shape: type[object]) -> "TypeAdapter[object]":
-    """Return the validator of a shape. It is cached because its creation takes longer than reading a file."""
+    """Return the validator of a shape, cached because creating one takes longer than reading a file."""
     # The import of pydantic takes 0.1 s, so only commands that read configuration should import it.
     from pydantic import TypeAdapter  # noqa: PLC0415 - see above
 

@@ -40,7 +40,7 @@ class SettingsError(Exception):
 
 
 def shown_path(path: Path) -> str:
-    """Return a path as text. A path below the working directory is relative to it."""
+    """Return a path as text. A path below the working directory is shown relative to that directory."""
     return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else str(path)
 
 

@@ -37,7 +37,7 @@ def load_paytable(name: str, shape: type[T], directory: Path | None = None) -> T
 def open_book(ruleset: str) -> Book:
     """Return an empty wager book for a rule set, with its pay table.
 
-    Raise SettingsError for an unknown rule set or a pay table with mistakes.
+    Raises SettingsError for an unknown rule set or a pay table with mistakes.
     """
     rules = load_ruleset(ruleset)
     try:
@@ -49,7 +49,7 @@ def open_book(ruleset: str) -> Book:
 def check(ruleset: str) -> Report:
     """Return the exact house edges of a rule set's pay table, and the findings on it.
 
-    Raise SettingsError for an unknown rule set or a pay table with mistakes.
+    Raises SettingsError for an unknown rule set or a pay table with mistakes.
     """
     rules = load_ruleset(ruleset)
     return game_of(rules.game).wagers().report(rules, _load(rules))
@@ -72,7 +72,7 @@ def _differing(rules: RuleSet, error: PayTableDiffers) -> list[Mistake]:
             key=f"settings.{figure.key}",
             found=str(figure.paid),
             expected=f"{figure.played}, as in `{figure.section}.{figure.key}` of {ruleset_file}",
-            hint="correct one of them; the table and the settlement must use the same value",
+            hint="correct one of them; the table and settlement must use the same value",
         )
         for figure in error.figures
     ]
@@ -119,7 +119,7 @@ def _owners_home() -> Path:
 
 
 def read_accepted(path: Path) -> tuple[AcceptedFinding, ...]:
-    """Return the accepted findings; none if there is no file. Raise SettingsError for an invalid file."""
+    """Return the accepted findings; none if there is no file. Raises SettingsError for an invalid file."""
     try:
         return _decode(path.read_bytes())
     except FileNotFoundError:
@@ -134,7 +134,7 @@ def read_accepted(path: Path) -> tuple[AcceptedFinding, ...]:
 
 
 def write_accepted(path: Path, accepted: tuple[AcceptedFinding, ...]) -> None:
-    """Replace the file of accepted findings atomically. Raise SettingsError if it can't be written."""
+    """Replace the file of accepted findings atomically. Raises SettingsError if it can't be written."""
     part = path.with_suffix(".part")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

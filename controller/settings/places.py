@@ -15,7 +15,7 @@ _SHIPPED = (_PACKAGE / "_config", _PACKAGE.parent / "config")  # in an installed
 def config_home(directory: Path | None = None) -> Path:
     """Return the configuration directory: `directory`, else TABLE_CONFIG, else the shipped directory.
 
-    Raise SettingsError if `directory` or TABLE_CONFIG does not name a directory.
+    Raises SettingsError if `directory` or TABLE_CONFIG does not name a directory.
     """
     named = os.environ.get("TABLE_CONFIG", "")
     if directory is None and not named:
@@ -39,7 +39,7 @@ def config_home(directory: Path | None = None) -> Path:
 def config_file(folder: Folder, name: str, directory: Path | None = None) -> Path:
     """Return the path of a configuration file, given by name (`craps-v1`) or path (`./my-table.yaml`).
 
-    Raise SettingsError, which lists the known names, if there is no file with that name.
+    Raises SettingsError, which lists the known names, if there is no file with that name.
     """
     if is_path(name):
         return Path(name)

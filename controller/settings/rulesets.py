@@ -36,12 +36,12 @@ class _Contradiction:
 
 
 def load_ruleset(name: str, directory: Path | None = None) -> RuleSet:
-    """Load a rule set by name or file path. Raise SettingsError, which lists all mistakes."""
+    """Load a rule set by name or file path. Raises SettingsError, listing all mistakes, if there are any."""
     return read_ruleset(config_file("rulesets", name, directory))
 
 
 def read_ruleset(path: Path) -> RuleSet:
-    """Read the file of a rule set. Raise SettingsError, which lists all mistakes."""
+    """Read a rule set's file. Raises SettingsError, listing all mistakes, if there are any."""
     document = parse_document(path)
     rules = checked_ruleset(document)
     if rules.name != path.stem:
@@ -54,9 +54,10 @@ def read_ruleset(path: Path) -> RuleSet:
 
 
 def checked_ruleset(document: Document, changed_in: str = "") -> RuleSet:
-    """Convert a document to a rule set. Raise SettingsError, which lists all mistakes and contradictions.
+    """Convert a document to a rule set.
 
-    A contradiction is reported in the file `changed_in` if that file contains one of the keys.
+    Raises SettingsError, listing all mistakes and contradictions, if there are any. A contradiction
+    is reported in the file `changed_in` if that file contains one of the keys.
     """
     rules = validate(document, RuleSet)
     mistakes = []

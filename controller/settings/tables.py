@@ -202,7 +202,7 @@ def _publishing(document: Document, written: TableFile) -> Iterator[Mistake]:
             yield document.mistake(("table",), f"'{written.table}'", expected)
     key = None if publish.mqtt is None else publish.mqtt.engine_key
     if key is not None and not PUBLIC_KEY.fullmatch(key):
-        hint = "copy the output of `tablectl settlement key`, or leave it out to keep the first key received"
+        hint = "copy the output of `tablectl settlement key`, or leave it out to trust the first key received"
         expected = "64 hexadecimal digits, the settlement engine's public key"
         yield document.mistake(("publish", "mqtt", "engine_key"), repr(key), expected, hint)
     if publish.mqtt is not None and publish.mqtt.tls is None and publish.mqtt.host not in LOCAL_HOSTS:

@@ -1,7 +1,7 @@
 """A parser for a strict subset of YAML, and functions that change values in a file's text.
 
 Only `true` and `false` are booleans, and only plain decimals are numbers. `on`, `no`, `017`, `0x1f`, `1_000`,
-`12:30` and dates remain text. Duplicate keys, anchors, aliases and tags are mistakes. A change of a value
+`12:30` and dates remain text. Duplicate keys, anchors, aliases and tags are mistakes. Changing a value
 preserves the rest of the file, including comments and order.
 """
 
@@ -131,7 +131,7 @@ def parse_document(path: Path) -> Document:
 
 
 def parse_text(text: str, file: str) -> Document:
-    """Read YAML text that came from `file`. Raise SettingsError like `parse_document`."""
+    """Read YAML text that came from `file`. Raises SettingsError, like `parse_document`."""
     try:
         return _Composer(file).compose(yaml.parse(text, Loader=yaml.SafeLoader))
     except MarkedYAMLError as error:
@@ -272,7 +272,7 @@ class _Composer:
 
 
 def _plain(text: str) -> Value:
-    """Return an unquoted scalar as a number, a boolean or null if it has that form, otherwise as text."""
+    """Return an unquoted scalar as a number, a boolean or null if it has such a form, otherwise as text."""
     if text in _WORDS:
         return _WORDS[text]
     if _WHOLE.fullmatch(text):

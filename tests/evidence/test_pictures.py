@@ -80,7 +80,7 @@ def test_a_deleted_file_is_distinguished_from_one_that_never_existed(folder: Fol
     assert not folder.delete(closed.sha256, NOW_S, by="ann", why="again")
     with pytest.raises(MissingError, match="deleted by ann: a guest asked"):
         folder.pictures(closed.sha256)
-    with pytest.raises(MissingError, match="never written, or deleted without a record"):
+    with pytest.raises(MissingError, match="never written, or were deleted without a record"):
         folder.pictures(taken(2).sha256)
     with pytest.raises(MissingError, match="64 hexadecimal digits"):
         folder.pictures("../../etc/passwd")
