@@ -34,7 +34,7 @@ _QUESTION: tuple[Answer, ...] = ("yes", "no")
 _LAMPS: tuple[Answer, ...] = ("lamp", "skip")
 _NAMES: Final[dict[Does, str]] = dict.fromkeys(get_args(Does), "Calibration") | {"test": "Test"}
 _KNOCKS, _SPINS, _THROWS = 3, 3, 2 * MIN_THROWS
-"""The defaults of `tablectl calibrate`."""
+"""Numbers of knocks, spins and throws in a calibration."""
 
 
 class _PageGuide(Guide):

@@ -64,7 +64,7 @@ def encode_reading(reading: Reading) -> bytes:
 
 
 def serve(cameras: Cameras, path: str, keep: Keep | None, *, reconnect: bool) -> None:
-    """Send readings to the daemon's socket; with `reconnect`, retry a lost connection or an ended source.
+    """Send readings to the daemon's socket; with `reconnect`, retry when the connection or a source is lost.
 
     `keep` receives the pictures that the readings name, and must not block.
 

@@ -53,7 +53,7 @@ ERROR_SCALE = 20
 
 EXAMPLES = (
     "tablectl camera board board.pdf              # print it without scaling, cut along the line",
-    "tablectl camera snap rig.yaml held-1.png     # a picture at the size at which `camera run` watches",
+    "tablectl camera snap rig.yaml held-1.png     # a picture at the resolution of `camera run`",
     "tablectl camera calibrate rig.yaml held-*.png --flat left-front=lf.png --flat left-back=lb.png --write",
 )
 
@@ -93,7 +93,7 @@ def add_arguments(commands: "argparse._SubParsersAction[argparse.ArgumentParser]
     snap = commands.add_parser(
         "snap",
         help="take a picture through the camera",
-        description="save a frame of the rig's source as a picture, at the size at which the camera watches;"
+        description="save a frame of the rig's source as a picture, at the resolution that `camera run` uses;"
         " stop `camera run` first if it uses the device",
     )
     snap.add_argument(
@@ -232,7 +232,7 @@ def _one_size(pictures: Sequence[tuple[Path, Array]], capture: CaptureSettings |
         if found != size:
             raise CameraInputError(
                 f"{path}: found {found[0]} x {found[1]} pixels, expected {size[0]} x {size[1]} as in {first};"
-                " take all pictures at the size at which the camera watches"
+                " take all pictures at the resolution that `camera run` uses"
             )
     if capture is not None and size != (capture.width, capture.height):
         raise CameraInputError(

@@ -69,7 +69,7 @@ def add_arguments(commands: "argparse._SubParsersAction[argparse.ArgumentParser]
         help="list the files, oldest first",
         description="list the files, oldest first",
     )
-    listed.add_argument("--verify", action="store_true", help="also read each file and compare its SHA-256")
+    listed.add_argument("--verify", action="store_true", help="also read each file and verify its SHA-256")
     listed.set_defaults(handler=_list)
     prune = actions.add_parser(
         "prune",

@@ -29,7 +29,7 @@ from drivers.vision.view import View
 
 Keep: TypeAlias = Callable[[Closed], None]
 BEFORE_US = 500_000
-"""Duration of a clip before the first die comes into view, long enough to show the hand."""
+"""Duration of the part of a clip before the first die comes into view, long enough to show the hand."""
 CLIP_STEP_US = 30_000
 """Interval between the frames of a clip."""
 CLIP_WIDTH_PX, WHOLE_WIDTH_PX = 640, 1920
@@ -38,7 +38,7 @@ be reported within 0.12 s. Cut-outs of dice are not scaled."""
 CLIP_QUALITY, STILL_QUALITY = 75, 92
 """JPEG qualities. Stills are examined in detail; clips are not."""
 CLIP_MAX_BYTES = 8 * 2**20
-"""Maximum size of a clip: about 250 frames, or 8 s, which is a rule set's `settle_timeout_s`."""
+"""Maximum size of a clip: about 250 frames, or 8 s, which is the default `settle_timeout_s`."""
 
 
 class Album:

@@ -95,7 +95,7 @@ class TestLink:
             self._link.shutdown(socket.SHUT_RDWR)
 
     def show_request(self, lamp_text: str) -> None:
-        """Show a request on the lamp `test`, with a number that distinguishes consecutive requests."""
+        """Show a request on the `test` lamp, with a number that distinguishes consecutive requests."""
         self._requests += 1
         self._send({"do": "ask", "shows": f"{lamp_text}-{self._requests}"})
 

@@ -161,7 +161,7 @@ def add_approve_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run_approve(arguments: argparse.Namespace) -> int:
-    """Send the approval; return 1 if it was refused."""
+    """Send the approval; return 1 if it was refused, 3 if no controller responds."""
     request: dict[str, object] = {
         "do": "approve",
         "what": arguments.what,

@@ -129,7 +129,11 @@ def _public_key(text: str) -> PublicKey:
 
 
 def run_journal(arguments: argparse.Namespace) -> int:
-    """Run the command; return 1 for a faulty journal, 2 if there is none, 3 if no controller responds."""
+    """Run the command.
+
+    Return 1 for a faulty journal or a refusal, 2 for bad input or a missing or inaccessible journal, and 3 if
+    no controller responds.
+    """
     try:
         code: int = arguments.handler(arguments)
     except OutOfReachError as error:

@@ -381,7 +381,10 @@ class Practice:
             if self._status().get("lock") == "unlocked":
                 return True
         if not self._stopping.is_set():
-            say(f"practice: the table is still locked; to see why: tablectl status --socket {self._socket}")
+            say(
+                "practice: the table is still locked;"
+                f" to see why, run: tablectl status --socket {self._socket}"
+            )
         return False
 
     def _listen(self) -> None:

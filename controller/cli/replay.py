@@ -220,7 +220,7 @@ EXAMPLES = (
 )
 
 _MAX_NAMED = 10
-"""Maximum number of unknown kinds and fields in a message, the most frequent first."""
+"""Maximum number of unknown kinds and fields in a message, most frequent first."""
 _CLEAR_LINE = "\r\x1b[K"
 _BAR = 20
 """The width of the progress bar in characters."""

@@ -130,7 +130,7 @@ class Screen:
         return [self.styled(part, style) for part in parts]
 
     def table(self, entries: Iterable[Entry], indent: str = "  ") -> list[str]:
-        """Return the lines of entries, with the texts aligned in a column."""
+        """Return the lines of entries, with the text aligned in a column."""
         rows = list(entries)
         width = max((len(row.lead) for row in rows), default=0)
         leads = [f"{indent}{row.lead:<{width}}  " for row in rows]

@@ -63,7 +63,7 @@ def add_sign_in_arguments(parser: argparse.ArgumentParser) -> None:
         type=float,
         default=IDLE_MIN,
         metavar="MIN",
-        help=f"sign a person out after this many minutes without an entry (default: {IDLE_MIN})",
+        help=f"sign a person out after this many minutes of inactivity (default: {IDLE_MIN})",
     )
 
 
@@ -162,7 +162,11 @@ def add_people_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run_people(arguments: argparse.Namespace) -> int:
-    """Run the command; return 1 if the person does not exist, 2 if the register or a PIN is invalid."""
+    """Run the command.
+
+    Return 1 if the person does not exist, 2 if the register or a PIN is invalid, and 3 if the sign-in process
+    does not respond.
+    """
     if (arguments.name is None) != (arguments.do == "list"):
         expected = "no name" if arguments.do == "list" else "a name"
         say(f"people {arguments.do}: found {arguments.name or 'no name'}, expected {expected}")

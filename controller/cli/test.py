@@ -61,7 +61,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Test the device; return 1 if a sensor failed or the table refused, 2 for bad input."""
+    """Test the device.
+
+    Return 1 if a sensor failed or the table refused the test, 2 for bad input, and 3 if no controller
+    responds.
+    """
     report: Path | None = arguments.report
     if report is not None and report.is_file():
         say(f"{report}: already exists; choose a different name for the report")

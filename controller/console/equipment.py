@@ -228,7 +228,7 @@ class Speeds:
 
 @dataclass(slots=True)
 class Charts:
-    """The data of a sensors page."""
+    """The data shown on a sensors page."""
 
     last: dict[tuple[str, str], LastReading] = field(default_factory=dict)
     tracks: dict[int, deque[Spot]] = field(default_factory=dict)

@@ -170,7 +170,10 @@ def _families(status: Status) -> Iterator[Metric]:
         "table_outcomes", "Outcomes since the journal began", (), {(): status.next.get("seq", 1) - 1}
     )
     yield _counter(
-        "table_late_readings", "Readings of this session that came too late to count", (), {(): status.late}
+        "table_late_readings",
+        "Readings in this session that arrived too late to count",
+        (),
+        {(): status.late},
     )
     yield _gauge(
         "table_clock_synchronized", "Whether the clock is synchronized", {(): status.wall.synchronized}

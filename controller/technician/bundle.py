@@ -230,7 +230,7 @@ _HOME = Path(controller.__path__[0]).parent
 
 
 def known_log_lines(text: str, names: Collection[str]) -> str:
-    """Return the lines of a log that have a known form, in order; runs of other lines are only counted.
+    """Return the lines of a log that have a known form, in order; a count replaces each run of other lines.
 
     `names` are the names of the table and its devices, which are allowed in a line.
     """

@@ -190,7 +190,7 @@ class LayDieAt:
 
     @property
     def lamp_text(self) -> str:
-        """Text of the lamp `test`."""
+        """Text on the `test` lamp."""
         return f"put_{self.place[0]:g}_{self.place[1]:g}"
 
     @property

@@ -28,7 +28,7 @@ CHARACTER_WIDTH = 0.56
 
 @dataclass(frozen=True, slots=True)
 class Stroke:
-    """Style of a line; `dash` has the lengths of strokes and gaps, and is empty for a solid line."""
+    """Style of a line; `dash` holds the lengths of strokes and gaps, and is empty for a solid line."""
 
     colour: str = INK
     width: float = 1.0
@@ -169,7 +169,7 @@ class _Box(NamedTuple):
 
 
 class Labels:
-    """Labels in the free space of an area of a drawing."""
+    """Labels that are placed in the free space within an area of a drawing."""
 
     def __init__(self, drawing: Drawing, upper_left: Spot, lower_right: Spot) -> None:
         """Keep all labels inside this area."""

@@ -48,7 +48,7 @@ class Step(Protocol):
 
     @property
     def lamp_text(self) -> str:
-        """Text of the lamp `test`."""
+        """Text on the `test` lamp."""
 
     @property
     def request(self) -> str:
@@ -101,7 +101,7 @@ class OpenClose:
 
     @property
     def lamp_text(self) -> str:
-        """Text of the lamp `test`."""
+        """Text on the `test` lamp."""
         return f"open_{self.name}"
 
     @property
@@ -200,7 +200,7 @@ class ShowObject:
 
     @property
     def lamp_text(self) -> str:
-        """Text of the lamp `test`."""
+        """Text on the `test` lamp."""
         return f"hold_{self.sensor}"
 
     @property
@@ -269,7 +269,7 @@ class ThrowAtWall:
 
     @property
     def lamp_text(self) -> str:
-        """Text of the lamp `test`."""
+        """Text on the `test` lamp."""
         return f"throw_{self.wall}"
 
     @property

@@ -34,7 +34,7 @@ _MAX_SPEED_AGE_S = 3.0
 
 
 class Window(NamedTuple):
-    """Four consecutive passes of one beam, which determine the ball's turns between the second and the
+    """Four consecutive passes of one beam, which determine the ball's motion between the second and the
     third."""
 
     t_us: tuple[int, int, int, int]

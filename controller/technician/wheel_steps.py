@@ -191,7 +191,7 @@ class BallInPocket:
 
     @property
     def lamp_text(self) -> str:
-        """Text of the lamp `test`."""
+        """Text on the `test` lamp."""
         return f"pocket_{self.number}"
 
     @property
