@@ -22,7 +22,7 @@ unneeded extra only costs a download, and `tablectl doctor` reports a missing on
 
 
 def extras_of(table: Path | None) -> tuple[str, ...]:
-    """Return the extras that a table's file requires, or all that one may require if there is no file yet."""
+    """Return the extras that a table's file requires; without a file, all that a table might require."""
     if table is None:
         return (*ALWAYS, "mqtt", "settlement")
     text = table.read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Print what is worse in a table's status under a new release than under the previous one.
+"""Print the problems in a table's status that are new since an upgrade.
 
 Both arguments are outputs of `tablectl status --json`. Runs on the machine's own Python, with only the
 standard library.
@@ -19,7 +19,7 @@ CLOCK_FAULTS = "clock_"
 
 
 def find_regressions(before: str, now: str) -> Iterator[str]:
-    """Yield what is wrong now and was not before; if `before` is empty, only that no controller responds."""
+    """Yield the new problems; if `before` is empty, report only a controller that does not respond."""
     if not now:
         yield "a controller that does not respond on its control socket"
     elif before:

@@ -2,7 +2,7 @@
 # Install, upgrade, roll back and uninstall the controller on a table's own machine; called by `make install`,
 # `make rollback` and others. Each release has its own folder, and the link `current` selects the one that runs.
 set -euo pipefail
-umask 022 # root's umask may hide the program from the service, or let a group write to it
+umask 022 # root's umask might hide the program from the service, or let a group write to it
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 root=${DESTDIR:-}
@@ -35,7 +35,7 @@ switch_to() { # NAME LINK: switch the link to another release, atomically
 	to_disk "$home"
 	ln -sfn "$1" "$home/$2.new"
 	mv -T "$home/$2.new" "$home/$2"
-	to_disk "$home" # before the release runs, since the previous one may not read what it writes
+	to_disk "$home" # before the release runs, because the previous release might not be able to read its data
 }
 
 put_files() { # FOLDER FILE...: replace each file atomically, safe against a power cut
@@ -109,7 +109,7 @@ is_ours() { # FOLDER: whether every file is this user's; the owner of a program'
 	[ -z "$(find "$1" ! -user "$(id -u)" -print -quit)" ]
 }
 
-# The folders may exist already, from an earlier install or made by another user, who must not remain their owner.
+# The folders may already exist, left by an earlier installation or created by another user, who must not remain their owner.
 take_folders() {
 	local folder
 	for folder in "$home" "$home/releases" "$root/etc/table" "$root/etc/table/samples"; do
@@ -121,7 +121,7 @@ take_folders() {
 	done
 }
 
-make_release() { # NAME: build the release; it counts only once its last file, `complete`, is written
+make_release() { # NAME: build the release; it is valid only once its last file, `complete`, is written
 	local release=$home/releases/$1 work wanted wheel
 	if [ -e "$release/complete" ] && is_ours "$release"; then return 0; fi
 	rm -rf "$release"
@@ -161,7 +161,7 @@ compile_release() { # RELEASE
 	done
 }
 
-# If this machine trusts a release key, switch only to a release whose every file it signed. The running release
+# If this machine trusts a release key, switch only to a release in which that key signed every file. The running release
 # checks the new one if it can, because a manipulated program could declare itself genuine.
 verify_release() { # RELEASE
 	local release=$1 trusted=$root/etc/table/release.pub by
@@ -213,11 +213,11 @@ apply_system_files() { # create users and folders, load rules and modules now in
 		say "this kernel lacks a driver for serial ports; see \`systemctl status systemd-modules-load\`"
 }
 
-# Make the table's signing key once, sealed to this machine. It is never replaced, and never written to a disk
-# unencrypted: if sealing fails, no key is kept, and the next install makes one.
+# Create the table's signing key once, sealed to this machine. The key is never replaced, and never written to a disk
+# unencrypted. If sealing fails, no key is kept, and the next installation creates one.
 make_key() {
 	local sealed=$root/etc/table/credentials/table-key
-	rm -f "$sealed.new" # left by an interrupted install
+	rm -f "$sealed.new" # left by an interrupted installation
 	[ ! -e "$sealed" ] || return 0
 	if [ -e "$root/var/lib/table/journal.db" ]; then
 		say "found a journal in /var/lib/table but no $sealed, expected the key that signs this journal"
@@ -239,7 +239,7 @@ make_key() {
 	mv "$sealed.new" "$sealed"
 	sync -f "$sealed"
 	trap - EXIT TERM INT HUP
-	say "made the table's key, sealed to this machine; keep a copy in a safe: \`systemd-creds decrypt $sealed FILE\`"
+	say "created the table's key, sealed to this machine; keep a copy in a safe: \`systemd-creds decrypt $sealed FILE\`"
 }
 
 start_unit() { # systemctl waits until the controller has reported READY=1
@@ -283,7 +283,7 @@ go_live() { # PREVIOUS EARLIER BEFORE: the previous release, the one before that
 	make_key
 	systemctl enable -q $unit
 	if start_unit && stays_healthy "$before"; then
-		say "$(release_of current) runs; after an update a person must approve it: \`tablectl approve identity\`"
+		say "$(release_of current) is running; after an update, a person must approve it: \`tablectl approve identity\`"
 		return 0
 	fi
 	print_log
@@ -305,7 +305,7 @@ back_to() { # RELEASE: switch to it and to its units
 	put_system_files "$home/$1/systemd"
 	systemctl daemon-reload
 	if start_unit; then
-		say "$1 runs again"
+		say "$1 is running again"
 	else
 		print_log
 		say "$1 did not start either; its last log lines are above"
@@ -371,7 +371,7 @@ remove_old_releases() { # all but the newest few, and those that `current` and `
 	done
 }
 
-do_uninstall() { # remove programs and units; settings, keys, journal and recordings stay
+do_uninstall() { # remove programs and units; keep settings, keys, journal and recordings
 	if live; then systemctl disable -q --now $unit table-{settlement,console,sign-in,camera}.service 2>/dev/null || true; fi
 	rm -f "$root"/etc/systemd/system/table{,-settlement,-console,-sign-in,-camera}.service "$root/etc/udev/rules.d/60-table.rules" \
 		"$root"/usr/lib/{sysusers,tmpfiles}.d/table.conf "$root/etc/modules-load.d/table.conf" \
@@ -382,7 +382,7 @@ do_uninstall() { # remove programs and units; settings, keys, journal and record
 	say "uninstalled; kept: $root/etc/table, $root/var/lib/table, $root/var/lib/table-head, and the settlement engine's data"
 }
 
-do_wheelhouse() { # download what an install without a network needs, for this kind of machine and Python
+do_wheelhouse() { # download what an installation without a network needs, for this kind of machine and Python
 	[ -n "$wheelhouse" ] || refuse "WHEELHOUSE is not set; name the folder to fill, such as WHEELHOUSE=wheels"
 	mkdir -p "$wheelhouse"
 	local work lock
