@@ -38,7 +38,7 @@ _KNOCKS, _SPINS, _THROWS = 3, 3, 2 * MIN_THROWS
 
 
 class _PageGuide(Guide):
-    """A guide that shows requests on a screen and receives the answers by touch."""
+    """A guide that shows requests on a screen and receives answers by touch."""
 
     def __init__(self, link: TestLink, job: "_Job") -> None:
         super().__init__(link, STEP_TIMEOUT_S, quietly=False)

@@ -268,7 +268,10 @@ def _reading(picture: Array, die_px: float, dice: int | None) -> PictureReading:
 
 
 def _track(arguments: argparse.Namespace) -> int:
-    """Write the readings of one or two cameras' videos as a log; return 1 if a die at rest was not read."""
+    """Write the readings of one or two cameras' videos as a log.
+
+    Return 1 if a die at rest was not read or a video is cut off.
+    """
     paths = [arguments.rig] if arguments.beside is None else [arguments.rig, arguments.beside]
     rigs = [load_rig(path) for path in paths]
     if len(arguments.video) != len(rigs):

@@ -169,7 +169,10 @@ class CameraWatch:
         self._last: tuple[int, Array] | None = None
 
     def frame(self, t_us: int, picture: Array) -> list[Reading]:
-        """Return the readings of a frame; none while the table is being learnt or the view is in doubt."""
+        """Return a frame's readings.
+
+        Dice yield no readings while the empty table is being learnt or the view is in doubt.
+        """
         if self._reduction is None:
             self._reduction = reduction_for(self._rig, picture.shape[1], picture.shape[0])
             self._rig = self._rig.reduced(self._reduction.times)
@@ -201,7 +204,7 @@ class CameraWatch:
         return readings + self._add_pictures(t_us, picture, seen)
 
     def report_hang(self, t_us: int) -> list[Reading]:
-        """Return the readings of a camera whose frames have stopped; the next frame ends the fault."""
+        """Return the readings for a camera whose frames have stopped; the next frame ends the fault."""
         if self._fault == SILENT:
             return []
         lost = self.ended(t_us)

@@ -187,7 +187,10 @@ def _do(arguments: argparse.Namespace) -> int:
 
 
 def _needs_existing_database(arguments: argparse.Namespace) -> bool:
-    """Return whether the command needs an existing database; enrolling the first table creates one."""
+    """Return whether the command needs an existing database.
+
+    `run`, `enrol` without `--anew`, and `token make` without `--player` create a missing database.
+    """
     match arguments.action:
         case "run":
             return False

@@ -1,7 +1,7 @@
 """Calibration of a wheel's beams, index and drop speed, from the smooth motion of a ball and a rotor.
 
 Over four consecutive passes of one beam, the ball's position follows a smooth curve in time. The passes of
-the other beams lie on the same curve, so each lap measures each beam's angle. Only angles between sensors can
+the other beams lie on the same curve, so each lap yields each beam's angle. Only angles between sensors can
 be measured: beam 0 keeps its angle in the table's file, and the other beams are measured from it.
 """
 
