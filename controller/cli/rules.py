@@ -180,7 +180,7 @@ def _check(arguments: argparse.Namespace) -> int:
 
 
 def findings_of(report: Report) -> Mapping[str, str]:
-    """Return the text of each finding and misprint, by the name that `accept` expects."""
+    """Return the text of each finding and misprint, keyed by the name that `accept` expects."""
     wrong = [
         (f"misprint:{_word(row.wager)}", f"exactly {row.per_cent} %, but printed {row.printed}")
         for row in report.edges

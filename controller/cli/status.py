@@ -249,7 +249,7 @@ def health(device: Mapping[str, object]) -> str:
     message, do = device.get("says"), device.get("do")
     seen_s = device.get("last_seen_s")
     if not device.get("up"):
-        since = "offline since the start" if seen_s is None else f"offline for {seen_s:g} s"
+        since = "offline since the controller started" if seen_s is None else f"offline for {seen_s:g} s"
         why = str(message or "the device sends no data").removeprefix("device_down: ")
         return f"{since}: {why}{f'; {do}' if do and str(do) not in why else ''}"
     if codes := fault_codes(device):
