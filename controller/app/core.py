@@ -304,7 +304,7 @@ class Core:
         if self._halted:
             self._segment.cut()
         elif self._attempts.undecided_before(self._first):
-            # Time has advanced since the last reading. The reading `stopped` makes a replay advance as far.
+            # Time has advanced since the last reading; with the reading `stopped`, a replay advances as well.
             now_us = self._now_us
             stopped = Switch(t=now_us, dev=CONTROLLER, name="stopped", open=False, arrived=now_us)
             self._process(self._segment.feed(stopped))
@@ -419,7 +419,7 @@ class Core:
         self._note_awaited()
 
     def _note_awaited(self) -> None:
-        """Update the lamp and the watchers if a different attempt awaits a ruling."""
+        """Update the lamp and notify the watchers if a different attempt awaits a ruling."""
         awaited = self._segment.session.awaited() or self._cut_off.awaited
         if awaited != self._awaited:
             self._awaited = awaited

@@ -116,7 +116,7 @@ _OWN_FAULTS: Mapping[str, FaultKind] = {
     "button_stuck": FaultKind(
         "a console sends the same input repeatedly, faster than a person can press a button",
         "a button that sticks or bounces, or an object lying on a button",
-        "free the button or unplug the console; until then, use `tablectl input` or a screen",
+        "free the button or unplug the console; in the meantime, use `tablectl input` or a screen",
         "automatically, 10 s after the last such input",
     ),
     TEST_FAILED: FaultKind(
@@ -175,7 +175,7 @@ _OWN_FAULTS: Mapping[str, FaultKind] = {
     ),
     "source_failed": FaultKind(
         "a source of readings can't be read",
-        "the source is missing, or the controller's user may not read it",
+        "the source is missing, or the controller's user has no permission to read it",
         "create the file or socket, start the program that listens on it, or correct its permissions",
         "automatically, as soon as the source can be read",
     ),

@@ -29,7 +29,7 @@ from controller.publish.players import LOOK_BACK, RESULTS, TableBoard, board_aft
 
 
 class HistoryLimit(NamedTuple):
-    """The last row, and the last arrival time of readings, that may be shown."""
+    """The last row and the latest arrival time of readings that may be shown."""
 
     n: int
     arrived_us: int

@@ -192,7 +192,7 @@ class PendingInput:
     def __init__(self) -> None:
         self.refused: InputRefused | None = None
         self.allowed: tuple[str, ...] = ()
-        """The inputs that would be accepted now, if this input was refused."""
+        """If this input was refused, the inputs that would be accepted now."""
         self.answer = ""
         """The result of an accepted input, such as `Roll 24: No Roll, was 3-4`; can be empty."""
         self._ticket: Ticket | None = None

@@ -41,7 +41,7 @@ ENGINE_PIN_FILE = "settlement-engine.json"
 
 
 def default_head(journal: Path) -> Path:
-    """Return the default head file of a journal's file: beside the journal, or in a separate folder.
+    """Return the default head file of a journal, which is beside the journal or in a separate folder.
 
     The units use a separate folder, such as `table-head` for `table`.
     """
@@ -172,7 +172,7 @@ def _groups(options: Options) -> Iterator[Mistake]:
             yield Mistake(
                 file="--socket-group",
                 found=f"group {group!r}, which this user does not belong to",
-                expected="a group of this user",
+                expected="a group that this user belongs to",
                 hint=f"add the group to the unit's SupplementaryGroups, or run: usermod -aG {group} USER",
             )
 

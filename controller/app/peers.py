@@ -321,7 +321,7 @@ class RateLimiter:
 
 WINDOW_US = 10_000_000
 MAX_OWN_ROWS = 4
-"""Maximum number of refusals of one user and action that get a separate row within a window."""
+"""Maximum number of refusals of one user and action that are journaled separately within a window."""
 
 Note = Callable[[Mapping[str, object]], bool]
 """Journals a row; returns False if the journal's queue has no room."""
@@ -349,7 +349,7 @@ class RefusalTally:
         self._lock = Lock()
 
     def gets_own_row(self, refused: RefusalKind, now_us: int) -> bool:
-        """Count a refusal; return whether it gets a separate row."""
+        """Count a refusal; return whether to journal it in a separate row."""
         with self._lock:
             kind = refused
             if refused not in self._since_us and len(self._since_us) >= self.MAX_KINDS:

@@ -35,7 +35,7 @@ from controller.publish.wire import UnreadableMessage, bounded, is_signed, sign_
 
 LIST_FILE = "release.json"
 TRUSTED_FILE = "/etc/table/release.pub"
-"""The file of the public release keys that a machine trusts, one in hexadecimal digits per line."""
+"""The file of the public release keys that a machine trusts, in hexadecimal digits, one per line."""
 MAX_LIST_BYTES = 4_000_000
 """Maximum size of a list in bytes; each of several hundred files takes about 120 bytes."""
 _PURPOSE = b"table-release\0"
@@ -171,7 +171,7 @@ def verify(place: ProgramPlace, trusted: Collection[str], *, compiled: bool = Tr
 
 
 def trusted_keys(file: Path) -> frozenset[str]:
-    """Return the release keys in a file; raises OSError, or ReleaseFault if a line is not a key."""
+    """Return the release keys in a file; raises OSError, or ReleaseFault for no key or an invalid one."""
     lines = file.read_text(encoding="utf-8", errors="replace").splitlines()
     keys = [(number, key) for number, line in enumerate(lines, 1) for key in line.split()]
     wrong = next((number for number, key in keys if not _is_key(key)), 0)

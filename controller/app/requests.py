@@ -76,7 +76,7 @@ def _subject_of(request: Enter) -> str:
 def _why_closed(request: Enter, view: View, game: str) -> bytes | None:
     """Return the refusal of a ruling on a review or proposal that is not open; None if it is open.
 
-    The ruling must name the attempt. Without its number it could apply to a later attempt.
+    The ruling must name the attempt, because a ruling without a number could apply to a later attempt.
     """
     named = _subject_of(request).partition(" ")[0]
     attempt = game_of(game).attempt.attempt

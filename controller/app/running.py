@@ -77,7 +77,7 @@ class SelfTest:
         *,
         switches: Mapping[str, frozenset[str] | None],
     ) -> None:
-        """Create the self-test of these parts.
+        """Create the self-test from these parts.
 
         `started` is the ticket of the session's first row. `required` are the devices that must be up.
         `switches` are the locking switches that each device must report; None if their names are unknown.

@@ -29,11 +29,11 @@ from drivers.framing import LineSplitter
 
 POLL_S = 0.05
 BEGIN_TIMEOUT_US = 10_000_000
-"""Maximum time to enter test mode, which waits until earlier readings are judged."""
+"""Maximum time to enter test mode; earlier readings are processed first."""
 LOCK_TIMEOUT_S = 1.0
 """Maximum time to detect that the previous client disconnected."""
 END_TIMEOUT_S = 10.0
-"""Maximum time to leave test mode, which waits until earlier readings are judged."""
+"""Maximum time to leave test mode; earlier readings are processed first."""
 MAX_TEST_US = 3_600_000_000
 """Maximum duration of a test; a longer test was probably abandoned."""
 MAX_FAILED = 64

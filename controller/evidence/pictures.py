@@ -112,7 +112,7 @@ class Pictures:
     entries: Mapping[str, bytes]
 
     def of(self, kind: str) -> tuple[str, ...]:
-        """Return the names of the pictures of one kind, in order of time."""
+        """Return the names of the pictures of one kind, in chronological order."""
         names = (name for name in self.entries if name.startswith(f"{kind}-"))
         return tuple(sorted(names, key=taken_us))
 
@@ -247,7 +247,7 @@ class Folder:
         return sorted(found, key=lambda one: (one.wall_s, one.sha256))
 
     def prune(self, limits: Limits, now_s: float, *, by: str, aged: bool = True, room: int = 0) -> int:
-        """Delete files that are too old, and the oldest until the quota is met; return the number deleted.
+        """Delete files that are too old, then the oldest until the quota is met; return the number deleted.
 
         If the clock is not synchronized, pass `aged` as False to apply only the quota. `room` is the size, in
         bytes, to reserve for a new file. Held files are neither deleted nor counted. Raises OSError.

@@ -63,7 +63,7 @@ class Session:
 
 
 class SignInSessions:
-    """Signs people in and out, in one thread only. Times are times since boot."""
+    """Signs people in and out, in one thread only. All times are measured since boot."""
 
     def __init__(
         self,
