@@ -15,7 +15,7 @@ class Line(NamedTuple):
     dropped: int = 0
     """Number of bytes removed from the start because the line was longer than the limit."""
     maybe_cut: bool = False
-    """Whether the start might be missing because it was sent before the port was open or bytes were lost."""
+    """Whether the start might be missing, because the port was opened in mid-line or bytes were lost."""
 
 
 class LineSplitter:
@@ -25,8 +25,8 @@ class LineSplitter:
         """Start with an empty buffer.
 
         Args:
-            limit: Maximum length of a line in bytes. Of a longer line, the last bytes are kept, because the
-                excess is typically noise before the line.
+            limit: Maximum length of a line in bytes. If a line is longer, only its last bytes are kept,
+                because the excess is typically noise before the line.
             ends: The bytes that end a line. A CR before the LF is always removed.
         """
         self._limit = limit

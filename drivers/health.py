@@ -146,7 +146,7 @@ DEVICE_FAULTS: dict[str, Cause] = {
     ),
     "sentences_lost": Cause(
         "noise on the line, a full buffer in the device or its adapter, or a table that was busy",
-        "use a shorter or shielded cable, or a separate port; the lost readings can't be recovered",
+        "use a shorter or shielded cable, or a separate port; the lost readings cannot be recovered",
         "half a second after the last loss",
     ),
     "unplaced": Cause(
@@ -172,7 +172,7 @@ DEVICE_FAULTS: dict[str, Cause] = {
         "half a second after the last occurrence",
     ),
     "forged": Cause(
-        "another sender is on the line, or earlier messages are repeated",
+        "another sender is on the line, or earlier messages are being replayed",
         "look for a board or a logger on the cable; its messages were discarded",
         "ten seconds after the last occurrence",
     ),
@@ -342,7 +342,10 @@ class Health:
         for source in dict.fromkeys(source for _, source in due):
             codes = [code for code, fault_source in due if fault_source == source]
             changes += self.clear(
-                now_us, *codes, seen=f"{source} works again" if source else "works again", source=source
+                now_us,
+                *codes,
+                seen=f"{source} is working again" if source else "working again",
+                source=source,
             )
         return changes
 

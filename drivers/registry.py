@@ -1,4 +1,4 @@
-"""The device types of a table's file. A new type needs a module and an entry here."""
+"""The device types that a table's file can name. A new type needs a module and an entry here."""
 
 from collections.abc import Mapping
 from importlib import import_module

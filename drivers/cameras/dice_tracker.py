@@ -54,7 +54,7 @@ class TrackerRules:
     still_us: int = 250_000
     lost_us: int = 150_000
     empty_us: int = 2_000_000
-    """Time without a candidate after which the next dice belong to another throw."""
+    """Time without a candidate after which the next dice belong to a new throw."""
 
 
 @dataclass(slots=True)

@@ -4,10 +4,10 @@ The camera reports the positions and faces of dice. It does not report releases,
 leave the table. A table that needs these readings must have other sensors.
 
 The decoder accepts the camera's two-dimensional Normal (`N2 id x y w h`) and Detail (`D2 id x1 y1 ... x4 y4
-extra`) messages, with or without a preceding stamp, and the marks of each frame's start and end. Coordinates
-are 0 in the middle of the image; x ranges from -1000 (left) to 1000, and y increases downwards. Because the
-firmware deviates from its documentation, the decoder tolerates a corner that is sent twice, a count before
-the corners, and blanks at the end of a line.
+extra`) messages, with or without a preceding stamp, and the marks at the start and end of each frame.
+Coordinates are 0 in the middle of the image; x ranges from -1000 (left) to 1000, and y increases downwards.
+Because the firmware deviates from its documentation, the decoder tolerates a corner that is sent twice, a
+count before the corners, and blanks at the end of a line.
 """
 
 import math
@@ -166,7 +166,7 @@ def _detection(name: str, x: float, y: float, stamp: str | None) -> Detection | 
 
 
 MAX_OBJECTS = 32
-"""Maximum number of objects stored from one frame, far more than a table's dice."""
+"""Maximum number of objects stored from one frame, far more than the number of dice on a table."""
 MAX_AHEAD_US = 100_000
 """Maximum difference between a frame's timestamp and the time derived from its arrival. Frames that arrive in
 one burst are timestamped 0.9 frame periods apart."""
@@ -206,7 +206,7 @@ class JevoisSettings:
 
 
 class JevoisCamera:
-    """A camera as a device of the table."""
+    """The device for a JeVois-style camera."""
 
     def __init__(self, name: str, settings: JevoisSettings, _random_bytes: RandomBytes | None = None) -> None:
         self.name = name
@@ -298,7 +298,7 @@ class JevoisCamera:
         return self._take_readings()
 
     def take_output(self) -> bytes:
-        """Return no bytes; the camera's script configures it."""
+        """Return no bytes, because a script on the camera configures it."""
         return b""
 
     def take_reopen(self) -> bool:
@@ -348,7 +348,7 @@ class JevoisCamera:
             return
         self.frames += 1
         self._received_us = now_us
-        self._report(now_us, self._health.clear(now_us, seen="complete frames arrive again"))
+        self._report(now_us, self._health.clear(now_us, seen="a complete frame was received"))
         seen_us = self._frame_time(self._frame_us)
         candidates = [
             candidate for detection in frame if (candidate := self._candidate(detection)) is not None

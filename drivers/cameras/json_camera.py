@@ -1,4 +1,4 @@
-"""The device for a script, such as a camera program, that sends readings as JSON lines.
+"""The device for a script, such as a camera program, which sends readings as JSON lines.
 
 The readings are checked as strictly as those of other devices. The lines have no checksum, sequence number or
 handshake, so the loss of a line is not detected. docs/devices/json-camera.md describes the reliability of
@@ -183,7 +183,7 @@ class JsonCameraSettings:
 
 
 class JsonCamera:
-    """A script as a device of the table."""
+    """The device for a script."""
 
     def __init__(self, name: str, settings: JsonCameraSettings, _random_bytes: RandomBytes) -> None:
         self.name = name
@@ -298,7 +298,7 @@ class JsonCamera:
         except BadClockError as error:
             return self._build_readings(now_us, self._record_loss(now_us, "bad_clock", str(error)))
         self._received_us = now_us
-        up = self._health.clear(now_us, "starting", "silent", LINK, seen="its lines are valid again")
+        up = self._health.clear(now_us, "starting", "silent", LINK, seen="a valid line was received")
         return self._build_readings(now_us, up) + readings
 
     def _event_time(self, kind: object, fields: dict[str, object], now_us: int) -> int:

@@ -8,14 +8,14 @@ from collections import deque
 from dataclasses import dataclass
 
 READ_AGAIN_US = 10_000
-"""Minimum time between two reads that confirm a level without an edge."""
+"""Minimum time between the two reads that confirm a change of level without an edge."""
 HIDDEN_PULSE_US = 5_000
-"""Minimum time between two successive edges in one direction for which a missed edge is reported. At a
-shorter interval, the contact might only be bouncing."""
+"""Minimum time between two successive edges in the same direction at which the edge between them is reported
+as missed. If the time is shorter, the contact might only be bouncing."""
 REQUEST_AGAIN_US = 50_000
 QUIET_US = 1_000_000
-"""Period over which edges are counted. A babbling line is used again if it does not exceed the limit for this
-time."""
+"""Period over which edges are counted. A babbling line is used again once it has stayed within the limit for
+this time."""
 _SEQ = 2**32
 _ALWAYS_US = 2**63
 
@@ -95,7 +95,7 @@ class InputLine:
         self._requested_us: int | None = None
 
     def reset(self) -> None:
-        """Reset the state after the line was opened. Its edges are numbered from 1 again."""
+        """Reset the state after the line has been opened. The line's edges are numbered from 1 again."""
         self._forget()
         self._seq = 0
         self._requested_us = None
@@ -153,7 +153,7 @@ class InputLine:
         return changes + self._settle(t_us)
 
     def tick(self, now_us: int) -> list[LineChange]:
-        """Handle the passing of time. The only possible change is BabblingEnded."""
+        """Handle the passage of time. The only possible change is BabblingEnded."""
         if self.babbling and now_us - self._babble_us >= QUIET_US:
             self.babbling = False
             self._recent.clear()

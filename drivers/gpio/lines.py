@@ -33,9 +33,9 @@ GPIO_FAULTS: dict[str, Cause] = {
         "when the service is started again",
     ),
     "no_chip": Cause(
-        "the table's file names the chip of another Raspberry Pi model, or the chip disappeared",
-        "compare the label with the label in brackets in the output of gpiodetect: pinctrl-bcm2711 (Pi 4) or"
-        " pinctrl-rp1 (Pi 5); a chip that disappeared is opened automatically when it returns",
+        "the table's file names the chip of another Raspberry Pi model, or the chip has disappeared",
+        "compare the file's label with the one in brackets in the output of gpiodetect: pinctrl-bcm2711"
+        " (Pi 4) or pinctrl-rp1 (Pi 5); a chip that has disappeared is opened automatically when it returns",
         _OPEN,
     ),
     "no_line": Cause(
@@ -54,7 +54,7 @@ GPIO_FAULTS: dict[str, Cause] = {
         _OPEN,
     ),
     "port_fault": Cause(
-        "the operating system refused to read or set up a line, or the chip disappeared",
+        "the operating system refused to read or set up a line, or the chip has disappeared",
         "the lines are reopened automatically; if that does not help, check the output of dmesg",
         _OPEN,
     ),
@@ -70,7 +70,7 @@ GPIO_FAULTS: dict[str, Cause] = {
     ),
     "missed_edge": Cause(
         "a pulse too short for the hardware, or interference",
-        "check the line's pull-up or pull-down, and the shield and length of its wire",
+        "check the line's pull-up or pull-down, and the shielding and length of its wire",
         _AFTER_A_SECOND,
     ),
     "babbling": Cause(
@@ -179,8 +179,8 @@ class GpioDevice(ABC):
 
     def on_overflow(self, now_us: int, lost: int) -> list[AnyReading]:
         """Handle the loss of edges that were discarded because the table was busy."""
-        edges = "the one edge" if lost == 1 else f"some of the {lost} edges"
-        amount = f"{edges} discarded across all lines"
+        edges = "one edge" if lost == 1 else f"{lost} edges"
+        amount = f"at most {edges} (the number discarded on all lines together)"
         readings: list[AnyReading] = []
         for name, line in self.lines.items():
             readings += self._report_changes(now_us, name, line.lost(self._received_us), amount)
@@ -288,7 +288,7 @@ class GpioDevice(ABC):
     def clear_fault(self, now_us: int, name: str, code: str) -> list[AnyReading]:
         """End a fault of one input."""
         dev = self._devices[name]
-        changes = self._health[dev].clear(now_us, code, source=name, seen=f"{name} works again")
+        changes = self._health[dev].clear(now_us, code, source=name, seen=f"{name} is working again")
         return self._readings(now_us, dev, changes)
 
     @property
@@ -304,7 +304,7 @@ class GpioDevice(ABC):
         return readings
 
     def _report_up(self, now_us: int, seen: str) -> list[AnyReading]:
-        """Report that all devices are up, and report again the faults that are still active."""
+        """Report that all devices are up, and repeat the reports of faults that are still active."""
         return [
             reading
             for dev, health in self._health.items()

@@ -38,7 +38,7 @@ MIN_STUCK_US = 5_000_000
 
 @dataclass(frozen=True, slots=True)
 class TimedLimits:
-    """Default settings of a kind of input, and the limits within which no pulse is missed."""
+    """Default settings for a kind of input, and the limits within which no pulse is missed."""
 
     hold_off_us: int
     max_hold_off_us: int
@@ -160,7 +160,7 @@ class PanelSettings:
     """A `gpio-panel` device: buttons, switches, lamps and buzzer.
 
     `factory` names the library that requests the lines, gpiod. A table's file from release 0.2 might name
-    lgpio; in that case, gpiod is used too.
+    lgpio; gpiod is used in that case too.
     """
 
     chip: ChipLabel
@@ -221,7 +221,7 @@ def _beam_mistakes(settings: BeamsSettings) -> Iterator[str]:
     kinds = [timed.kind for timed in settings.inputs.values()]
     for kind in ("rotor_index", "rotor_phase"):
         if (found := kinds.count(kind)) > 1:
-            yield f"inputs: found {found} of kind {kind}, expected one; define a device for each wheel"
+            yield f"inputs: found {found} inputs of kind {kind}, expected one; define a device for each wheel"
     if "rotor_index" in kinds and "rotor_phase" not in kinds:
         yield (
             "inputs: found a rotor_index without a rotor_phase, expected both because one sensor cannot show "

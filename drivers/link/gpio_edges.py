@@ -34,7 +34,7 @@ def find_chip(label: str, chips: Chips) -> Chip:
     """Return the chip with this label.
 
     Raises:
-        PortError: If the number of chips with this label is not one. The message lists all chips.
+        PortError: If there is not exactly one chip with this label. The message lists all chips.
     """
     found = list(chips())
     matching = [chip for chip in found if chip.label == label]

@@ -19,7 +19,7 @@ _BIAS = {"up": Bias.PULL_UP, "down": Bias.PULL_DOWN, "none": Bias.DISABLED}
 
 
 def list_chips() -> list[Chip]:
-    """Return the accessible GPIO chips, each once even if several names refer to it.
+    """Return the accessible GPIO chips, each only once even if several names refer to it.
 
     Raises:
         PortError: If there are chips but none can be opened.
@@ -88,7 +88,7 @@ class GpiodOutput:
         return self._request.get_value(self._line) is Value.ACTIVE
 
     def drive(self, high: bool) -> None:
-        """Make the line high or low."""
+        """Drive the line high or low."""
         self._request.set_value(self._line, _LEVEL[high])
 
     def release(self) -> None:

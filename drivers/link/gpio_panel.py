@@ -25,7 +25,7 @@ class OutputLine(Protocol):
         ...
 
     def drive(self, high: bool) -> None:
-        """Make the line high or low. Raises OSError."""
+        """Drive the line high or low. Raises OSError."""
         ...
 
     def release(self) -> None:

@@ -230,7 +230,7 @@ class Link:
         """Prepare to post arrivals from `source`, timestamped with the table's clock `now_us`."""
         self.source = source
         self.opened = 0
-        """Number of times that the port was opened."""
+        """Number of times that the port has been opened."""
         self._port = port
         self._post = post
         self._now_us = now_us
@@ -291,7 +291,7 @@ class Link:
         received = False
         while not self._stopping.is_set():
             if self._reopen.is_set():
-                raise PortError("reopening", "the port is reopened")
+                raise PortError("reopening", "the port is being reopened")
             while output:
                 port.write(output.popleft())
             data = port.read()

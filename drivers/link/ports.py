@@ -74,7 +74,7 @@ def _suggestion(name: str, root: Path, *, by_id: bool = True) -> str:
 
 
 def _lacks_serial(name: str, root: Path) -> bool:
-    """Return whether udev has a record, without a serial number, of the device behind a by-id name."""
+    """Return whether udev has a record of the device behind a by-id name, but no serial number for it."""
     if not name.startswith("/dev/serial/by-id/"):
         return False
     try:

@@ -123,8 +123,8 @@ class PipePort:
         try:
             if not Path(self.path).exists():
                 os.mkfifo(self.path, 0o660)
-            # Open the pipe for writing too. Otherwise, a script's exit would cause an end of file. The device
-            # of a script that has exited is reported as silent instead.
+            # Open the pipe for writing too, so that the exit of a script does not cause an end of file. The
+            # script's device is then reported as silent.
             fd = os.open(self.path, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
         except OSError as error:
             raise PortError("port_fault", f"{self.path}: {error.strerror}") from error

@@ -1,4 +1,4 @@
-"""A sensor node as a device, which sends the readings of one or more of the table's devices."""
+"""The device for a sensor node, which sends the readings of one or more of the table's devices."""
 
 import re
 from collections import deque
@@ -71,7 +71,7 @@ class NodeSettings:
 
 
 class NodeDevice:
-    """The table's end of one node, and the table's devices whose readings it sends."""
+    """The table's end of the link to one node, and the table's devices whose readings the node sends."""
 
     def __init__(self, name: str, settings: NodeSettings, random_bytes: RandomBytes) -> None:
         self.name = name
@@ -190,7 +190,7 @@ class NodeDevice:
             )
         dev, fixed = (self.name, {}) if channel is None else (channel.dev, channel.fields)
         if seen.kind in _HEALTH:
-            fixed = {}  # readings of the device's health have no wall, beam or die
+            fixed = {}  # readings about the device's health have no wall, beam or die
         if any(seen.fields.get(name, value) != value for name, value in fixed.items()):
             return self._refuse(
                 now_us,
@@ -222,7 +222,7 @@ class NodeDevice:
             seen = f"node {node} runs {self._firmware}, expected {' or '.join(self._settings.firmware)}"
             faults.append(Fault("wrong_firmware", seen, True, now_us))
         if self._missing:
-            seen = f"node {node} can't send {', '.join(self._missing)}"
+            seen = f"node {node} cannot send {', '.join(self._missing)}"
             faults.append(Fault("lacks", seen, True, now_us))
         return faults
 

@@ -16,9 +16,9 @@ HELLO_EVERY_US = 250_000
 HELLO_WITHIN_US = 1_800_000
 SYNC_WITHIN_US = 1_500_000
 SILENT_US = 1_500_000
-"""Time without a sentence after which a node is silent: three times the interval of beats."""
+"""Time without a sentence after which a node is silent: three times the interval between beats."""
 PING_EVERY_US = 984_000
-"""Interval of pings. It is not a whole second, so pings do not synchronize with other periodic events."""
+"""Interval between pings. It is not a whole second, so pings do not coincide with other periodic events."""
 PING_RETRY_US = 100_000
 NOT_RECEIVING_US = 1_900_000
 """Time without an answer after which a node that is still sending is reported as not receiving. It is one
@@ -225,7 +225,7 @@ class Hello:
     does: tuple[str, ...]
     """The commands that the node can execute."""
     resend: int
-    """Number of latest sentences that the node can repeat."""
+    """Number of its most recent sentences that the node can repeat."""
     reset: str = ""
     """The cause of the node's start, such as power or watchdog; empty if not reported."""
     error_mm: float | None = None
@@ -296,7 +296,7 @@ def read_hello(sentence: Sentence) -> Hello:
 
 
 def hello_fields(hello: Hello) -> dict[str, str]:
-    """Return the fields of a node's hello. What the node has not measured or does not know is left out."""
+    """Return the fields of a node's hello, without values that the node has not measured or does not know."""
     fields = {"version": str(VERSION), "fw": hello.firmware, "boot": hello.boot}
     reads = [
         f"{channel}:{kind}" if channel else kind for channel, kinds in hello.reads.items() for kind in kinds

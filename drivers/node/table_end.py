@@ -1,7 +1,7 @@
 """The table's end of a node link: greets the node, estimates its clock and requests missing sentences.
 
-A node is up once the table has received its hello and enough clock answers. Readings of a node that is not up
-are refused.
+A node is up once the table has received its hello and enough clock answers. Readings from a node that is not
+up are refused.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -71,7 +71,7 @@ class TableEnd:
         self._new_nonce = nonce
         self._sealed = key is not None
         self._key_change = ""
-        """A description of the key's change since the latest tick; empty if the key was not changed."""
+        """A description of the change of key since the latest tick; empty if the key has not been changed."""
         self._key_fault = ""
         self._nonce = ""
         self._wire = Wire(Speaker.TABLE, node, key)
@@ -173,7 +173,7 @@ class TableEnd:
                 self._line_bytes = len(line) + 1
                 messages += self._handle(received, now_us)
         if wire.counters.flawed != flawed and self._noise.count(wire.counters.flawed - flawed, now_us):
-            messages += self.health.record_minor(now_us, "noisy_line", f"{NOISY_LINES} damaged lines or more")
+            messages += self.health.record_minor(now_us, "noisy_line", f"{NOISY_LINES} or more damaged lines")
         return messages
 
     def next_deadline(self) -> int | None:
@@ -340,7 +340,10 @@ class TableEnd:
         return [hello]
 
     def _handle_announcement(self, sentence: Sentence, now_us: int) -> Sequence[Message]:
-        """Handle a hello of another session. The node has restarted, unless its boot is unchanged."""
+        """Handle a hello that does not belong to the current session.
+
+        The node has restarted, unless the hello is from an earlier session and has the same `boot`.
+        """
         self.counters.stale += 1
         if self.phase is Phase.GREETING:
             if now_us >= self._next_hello_us - HELLO_EVERY_US // 2:
@@ -428,7 +431,7 @@ class TableEnd:
         return [NodeReading(min(t_us, now_us), sentence.verb, fields, channel)]
 
     def refuse(self, now_us: int, seen: str) -> Sequence[Message]:
-        """Report an invalid reading, which is therefore missing."""
+        """Discard an invalid reading and report the loss."""
         self.counters.refused += 1
         return self.health.record_loss(now_us, now_us, "bad_reading", seen)
 

@@ -115,7 +115,7 @@ class ReorderBuffer:
         self._forgotten_loss = None
 
     def place(self, seq: int, now_us: int) -> Placement:
-        """Record a sequence number and return its placement; skipped numbers become missing."""
+        """Record a sequence number and return its placement; record skipped numbers as missing."""
         place = self._place(seq, now_us)
         self._last_us = now_us
         return place
@@ -213,7 +213,7 @@ class Wire:
         self._output.clear()
 
     def disconnect(self) -> None:
-        """Discard the state of the ended connection."""
+        """Discard the state of the connection that has ended."""
         self.counters.noise_bytes += self._lines.clear()
         self._output.clear()
         self.begin(NO_SESSION)

@@ -14,7 +14,7 @@ from drivers.firmware.shared.node import Node
 
 
 class Board(Node):
-    """A board on a port that prints each command to standard output."""
+    """A board on a port. It prints each command to standard output."""
 
     def __init__(self, port: int, start_us: int, name: str, reads: str, key: bytes) -> None:
         """Create the board on an open port. Its clock starts at `start_us`."""

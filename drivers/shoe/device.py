@@ -3,9 +3,9 @@
 docs/devices/shoe.md describes the reliability of such a shoe and the format of its code table.
 
 A shoe's lines have no checksum, sequence number or handshake. If the cable is plugged in while the shoe is
-sending `12`, the table might receive `2`. After the port was opened or bytes were lost, text before the first
-line end is therefore never treated as a card. The text is reported as a doubt, unless it can only belong to
-an `alive` code.
+sending `12`, the table might receive `2`. After the port has been opened or bytes have been lost, text before
+the first line end is therefore never treated as a card. The text is reported as a doubt, unless it can only
+belong to an `alive` code.
 
 Many shoes send each code several times. A code received again within `repeats_us` is a repeat, and a code
 received again after at least twice that time is another card. Between these times, the code is reported as a
@@ -94,7 +94,7 @@ class ShoeProtocol:
         """Number of consecutive lines without a known code."""
 
     def connect(self) -> None:
-        """Reset the decoder after the port was opened or bytes were lost."""
+        """Reset the decoder after the port has been opened or bytes have been lost."""
         self._lines.join()
         self._last = ""
         self._to = None
@@ -266,7 +266,7 @@ class ShoeSettings:
 
 
 class Shoe:
-    """A shoe as a device of the table."""
+    """The device for a shoe."""
 
     def __init__(self, name: str, settings: ShoeSettings, _random_bytes: RandomBytes) -> None:
         self.name = name
@@ -371,7 +371,7 @@ class Shoe:
             )
         self._received_us = now_us
         up = self._readings(
-            now_us, self._health.clear(now_us, "starting", "silent", LINK, seen="it sends codes")
+            now_us, self._health.clear(now_us, "starting", "silent", LINK, seen="a known code was received")
         )
         match event:
             case CardOut():

@@ -1,6 +1,6 @@
 """Spins with failing sensors: dust, stray pulses, failed beams, silence, a second mark, or a failed reader.
 
-Each kind plays one scene at a wheel. A kind lists the correct outcomes if the number of turns does not
+Each kind plays one scene at a wheel. A kind lists the correct outcomes only if the number of turns does not
 determine them.
 """
 
@@ -172,7 +172,7 @@ def board_away_before(croupier: Croupier) -> Spin:
 
 
 def board_away_at(croupier: Croupier) -> Spin:
-    """The wheel's board is down at the launch, and is back up in mid-run."""
+    """The wheel's board is down at the launch, and comes back up in mid-run."""
     spin = croupier.spin(croupier.rng.uniform(4.5, 18.0))
     ends = spin.ball.at(croupier.rng.uniform(0.2, spin.ball.turns - 0.6))
     _disconnect_wheel(spin, max(croupier.now_s + 0.2, spin.launch_s - croupier.rng.uniform(0.2, 6.0)), ends)

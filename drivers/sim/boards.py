@@ -17,7 +17,7 @@ from drivers.readings import COMMON, to_texts
 from drivers.shoe.device import LID_SWITCH, ShoeEncoder, ShoeSettings
 
 MAX_KEPT = 16
-"""Number of sentences that a board keeps and can repeat."""
+"""Number of sentences that a board stores and can repeat."""
 ALIVE_US = 200_000
 FIRMWARE = "virtual-1"
 CRYSTAL_PPM = 60.0
@@ -35,7 +35,7 @@ class Peer(Protocol):
 
     name: str
     hung: bool
-    """Whether the device hangs: it neither receives nor sends."""
+    """Whether the device has hung, and neither receives nor sends."""
     input_broken: bool
     """Whether the device receives nothing but still sends."""
     clock: "BoardClock"
@@ -65,7 +65,7 @@ class Peer(Protocol):
         ...
 
     def take_output(self) -> bytes:
-        """Return the new bytes for the table and discard them."""
+        """Return the bytes queued for the table, and clear the queue."""
         ...
 
 
@@ -215,7 +215,7 @@ class Board:
         return None if self.hung else self.clock.table_time_us(self._end.next_deadline())
 
     def take_output(self) -> bytes:
-        """Return the new bytes for the table and discard them."""
+        """Return the bytes queued for the table, and clear the queue."""
         return self._end.take_output()
 
     def _begin(self, now_us: int, reset: str) -> None:
@@ -266,7 +266,7 @@ class SendOnlyDevice:
         return None if self.hung else self._next_us
 
     def take_output(self) -> bytes:
-        """Return the new bytes for the table and discard them."""
+        """Return the bytes queued for the table, and clear the queue."""
         output = b"".join(self._output)
         self._output.clear()
         return output
@@ -375,7 +375,7 @@ class Wire:
         self._last_us = 0
 
     def send(self, now_us: int, data: bytes) -> None:
-        """Send bytes into the cable."""
+        """Send bytes through the cable."""
         for line in data.splitlines(keepends=True):
             pieces = [(0, line)]
             for disturb in self.disturbances:

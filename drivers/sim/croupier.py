@@ -25,7 +25,7 @@ CALL_MARGIN = 0.15
 VOID_MARGIN = 0.35
 """A review is as correct as a void if the ball might have made more than four turns minus this margin."""
 MAX_SILENT_TURNS = 1.02
-"""Maximum gap between two pulses, in turns, with which the pulses still prove a continuous run. On a wheel
+"""Maximum gap between two pulses, in turns, at which the pulses still prove a continuous run. On a wheel
 with two beams, a missed pulse leaves a gap of exactly one turn."""
 MAX_SCENE_S = 150.0
 """Maximum duration of a scene: seven turns of the slowest rotor after a spin."""
@@ -133,10 +133,10 @@ class Croupier:
         pushes: Callable[[float], list[Push]] = lambda _launch_s: [],
         longer_turns: float = 0.0,
     ) -> Spin:
-        """Turn the rotor and launch the ball against it, or in its direction with `same_way`.
+        """Turn the rotor and launch the ball against it or, with `same_way`, in its direction.
 
-        `pushes` returns further pushes of the rotor, given the launch time. The ball rests for `longer_turns`
-        additional turns.
+        `pushes` returns further pushes of the rotor, given the launch time. The ball stays at rest for
+        `longer_turns` additional turns.
         """
         rng, house = self.rng, self.house
         launch_s = self.now_s + rng.uniform(*self._launches_after_s)

@@ -136,8 +136,8 @@ def throw(
     If the table has no precomputed throws, a scripted valid throw replaces a rigid-body throw.
 
     Raises:
-        KeyError: The kind is not in KINDS.
-        RuntimeError: No throw of this kind can be drawn for the table's size.
+        KeyError: If the kind is not in KINDS.
+        RuntimeError: If no throw of this kind can be drawn for the table's size.
     """
     if kind == RIGID_BODY and flights.fits(table):
         return _thrown(rng, start_us, table, rules)
@@ -216,8 +216,9 @@ def _thrown(rng: Random, start_us: int, table: DiceTable, rules: Rules) -> tuple
 def _adapt_to_rules(rules: Rules, hits: int, with_dice: Truth, truth: Truth) -> Truth:
     """Return the ground truth under these rules.
 
-    In Craps Version 1 the first missed wall only causes a warning (CV1-SHOOT-4). `hits` is the number of dice
-    that struck the far wall. `with_dice` has the faces in the camera's numbering of the dice.
+    In Craps Version 1, the first throw that misses the wall only causes a warning (CV1-SHOOT-4). `hits` is
+    the number of dice that struck the far wall. `with_dice` has the faces in the camera's numbering of the
+    dice.
     """
     if rules == "craps-12-034":
         return truth

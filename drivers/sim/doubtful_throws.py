@@ -23,8 +23,10 @@ def valid_or_review(script: Script, *, any_order: bool = False) -> Truth:
 
 
 def no_hit_or_review() -> Truth:
-    """Return the ground truth of a throw that is void for a missed wall and for which a review is also
-    correct."""
+    """Return the ground truth of a throw that is void because a die missed the wall.
+
+    A review is also correct.
+    """
     return Truth(verdict="void", allowed=("void", "review"), reasons=("no_wall_hit",))
 
 
@@ -53,7 +55,7 @@ def merged(thrower: Thrower) -> Script:
 
 
 def occluded_at_wall(thrower: Thrower) -> Script:
-    """One die is hidden for 100 ms around its strike on the wall."""
+    """One die is hidden for 100 ms around the time at which it strikes the wall."""
     script = good_throw(thrower)
     die = thrower.rng.randint(0, 1)
     hit = script.paths[die].touches[0].t_us
@@ -141,7 +143,7 @@ def phantom_impact(thrower: Thrower) -> Script:
 
 
 def silent_wall(thrower: Thrower) -> Script:
-    """The far wall's sensor has failed without a report, and detects neither impact."""
+    """The far wall's sensor has failed without reporting a fault, and detects neither impact."""
     script = good_throw(thrower)
     script.unheard = {(0, 0), (1, 0)}
     script.truth = review_only()

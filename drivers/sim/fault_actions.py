@@ -1,4 +1,4 @@
-"""The start and the end of each fault of a virtual table."""
+"""Functions that start and end the faults of a virtual table."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ BABBLE_READINGS = 12
 PRESS_US = 200_000
 PRESSES = 3
 PRESS_AGAIN_US = 700_000
-"""Interval between the supervisor's presses of unlock, which are repeated because a reading might be lost."""
+"""Interval between the supervisor's entries of `unlock`, which are repeated because one might be lost."""
 DRIFT_STEP_US = 500_000
 DRIFT_STEP_PPM = 4.0
 """Maximum change per step; the frequency of a warming crystal changes by a few ppm per second."""
@@ -353,7 +353,7 @@ def wheel_encoder(site: FaultSite) -> Undo:
 
 
 def wheel_no_number(site: FaultSite) -> Undo:
-    """Make the wheel go on to the next game without a number."""
+    """Make the wheel proceed to the next game without reporting a number."""
     wheel = _wheel(site)
     wheel.hides_numbers = True
 

@@ -228,7 +228,7 @@ FAULTS: Mapping[str, Fault] = {
         what="a console button sticks and sends no_roll or no_spin five times a second (name: a"
         " different input)",
         symptoms="input.refused repeatedly between attempts; an attempt during this time is a No Roll or No"
-        " Spin; soon the fault button_stuck, which locks the table until ten seconds after the"
+        " Spin; soon afterwards the fault button_stuck, which locks the table until ten seconds after the"
         " last input",
         action=actions.stuck_button,
         seconds=3.0,
@@ -261,7 +261,7 @@ FAULTS: Mapping[str, Fault] = {
         codes=_for_any_device("rotor_speed"),
     ),
     "wheel_no_number": Fault(
-        what="the wheel goes on to the next game without showing a number",
+        what="the wheel proceeds to the next game without reporting a number",
         symptoms="the spin goes to review because its number was not reported",
         action=actions.wheel_no_number,
         seconds=60.0,
@@ -422,7 +422,7 @@ class Schedule:
         self._table.at(now_us + self._gap_us(), self._next)
 
     def stop(self) -> None:
-        """Begin no further faults; active faults end after their duration."""
+        """Begin no further faults; active faults still last for their full duration."""
         self._stopped = True
 
     def _next(self, now_us: int) -> None:

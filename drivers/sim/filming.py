@@ -2,9 +2,11 @@
 
 The tests of the dice camera use the pictures. Pictures have perspective, lens distortion, a lamp, shadows,
 motion blur, translucence and noise. They show the sides of the dice, and pips can reflect the lamp. Lengths
-are in millimetres: x and y on the felt, z up. Needs the extra `vision`.
+are in millimetres: x and y on the felt, z up. This module requires the `vision`
+extra.
 
-Only the parts of a frame with dice and shadows are rendered. The remaining cloth changes only in its noise.
+Only the parts of a frame that contain dice or shadows are rendered. In the rest of the frame, only the noise
+changes.
 Stills show the area around one die with `zoom` times the resolution, like the full readout of an image
 sensor.
 """
@@ -47,7 +49,7 @@ class Lens:
     distortion: tuple[float, float, float, float] = (0.0, 0.0, 0.0, 0.0)
     """k1, k2, p1, p2, as in OpenCV."""
     middle_px: tuple[float, float] | None = None
-    """Principal point; None stands for the middle of the picture."""
+    """Principal point; None means the middle of the picture."""
 
     @property
     def middle(self) -> tuple[float, float]:
@@ -75,8 +77,10 @@ class Lens:
         )
 
     def pose(self) -> tuple[Array, Array]:
-        """Return rotation and translation from the table's axes to the camera's (x right, y down, z
-        ahead)."""
+        """Return the rotation and translation from the table's axes to the camera's.
+
+        The camera's x axis points right, y down and z ahead.
+        """
         return _pose(self.place_mm, self.looks_at_mm)[:2]
 
     def project(self, points_mm: Array) -> Array:
@@ -203,7 +207,7 @@ def draw(
 ) -> Array:
     """Return a picture (height, width, 3) of the dice over the background.
 
-    `exposures` are the dice at several times while the shutter is open. Their average shows the motion blur.
+    `exposures` are the dice at several times while the shutter is open. Averaging them produces motion blur.
     """
     total: Array = np.zeros(background.shape, np.float32)
     for dice in exposures:
@@ -312,7 +316,7 @@ def _texture(look: DieMaterial, up: int) -> tuple[Array, Array]:
 
 
 MOMENTS = 3
-"""Exposures per frame, enough for motion blur up to one edge of a die in length."""
+"""Exposures per frame, enough for motion blur of up to one die edge in length."""
 NOISES, NOISE_STEP_PX = 4, 7
 """Frames cycle through NOISES crops of one noise pattern and their mirror images."""
 MARGIN_PX = 14
@@ -372,7 +376,7 @@ class Filming:
         """Cache of the noisy empty table, by noise crop and mirror image."""
 
     def lay_chip(self, place_mm: tuple[float, float], colour: tuple[int, int, int], across_mm: float) -> None:
-        """Place a chip on the felt, visible in all later frames."""
+        """Place a chip on the felt, where it is visible in all later frames."""
         turns = np.linspace(0.0, 2 * np.pi, 48)
         x, y = place_mm
         rim = [(x + across_mm / 2 * np.cos(turn), y + across_mm / 2 * np.sin(turn), 0.0) for turn in turns]

@@ -90,7 +90,7 @@ class Game:
         return "elimination", out
 
     def rolls_done(self) -> tuple[str, list[int]]:
-        """End the roll-off if no rolls are left; players who tie roll once more each.
+        """End the roll-off if no rolls are left; players who tie each roll once more.
 
         Return the call and the eliminated seats.
         """
@@ -182,7 +182,7 @@ class Simulation:
         self.button = drawing[0]
 
     def buy(self, game: Game) -> None:
-        """Sell a game's cards to the button, then clockwise, then to players who buy more."""
+        """Sell a game's cards: first to the button, then clockwise, then to players who buy more."""
         counts = {seat: self.rng.choice((0, 1, 2, 3, 5, 8)) for seat in game.order}
         for seat in self.rng.sample(game.order, 2):
             counts[seat] = max(counts[seat], self.rng.randint(1, 4))
@@ -367,7 +367,7 @@ class Simulation:
 
 
 def simulate(seed: int, games: int = 6) -> tuple[Header, Feed, list[Expected]]:
-    """Play `games` games, the last one final; the same seed produces the same session."""
+    """Play `games` games, the last of which is the final game; the same seed produces the same session."""
     table = Simulation(seed)
     table.draw_button()
     for number in range(1, games + 1):
@@ -402,8 +402,7 @@ def play_session(
 
 
 def _as_dealer(reading: AnyReading) -> AnyReading:
-    """Return a craps table's reading with the dealer as the person; the dealer runs this game alone
-    (H-EQ-2)."""
+    """Return a craps table's reading; attribute an input to the dealer, who runs this game alone (H-EQ-2)."""
     if isinstance(reading, Input):
         return msgspec.structs.replace(reading, by="dealer")
     return reading

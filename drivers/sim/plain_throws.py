@@ -1,4 +1,4 @@
-"""Throws that the sensors alone can judge: valid throws, and throws for each reason for a No Roll."""
+"""Throws that the sensors alone can judge: valid throws, and a No Roll for each possible reason."""
 
 import math
 
@@ -75,7 +75,7 @@ def check_rests(thrower: Thrower, script: Script, *, free: tuple[int, ...] = (0,
 
 
 def is_near_zone(thrower: Thrower, point: Point) -> bool:
-    """Return whether a point (u, y) lies within two edges of a die of a zone, in either direction of play."""
+    """Return whether a point (u, y) is within two die widths of a zone, in either direction of play."""
     u, y = point
     margin = 2 * thrower.table.die_mm
     for zone in thrower.table.zones:
@@ -325,7 +325,7 @@ def chips_contact(thrower: Thrower) -> Script:
 
 
 def cocked(thrower: Thrower, sides: tuple[Face, ...], face: Face, up: Face | None) -> Rest:
-    """Return the resting position of a die that leans on chips with these sides."""
+    """Return the resting position of a die whose `sides` lean on chips."""
     return Rest(
         face,
         up,
@@ -337,7 +337,7 @@ def cocked(thrower: Thrower, sides: tuple[Face, ...], face: Face, up: Face | Non
 
 
 def cocked_two_sides(thrower: Thrower) -> Script:
-    """A die leans on chips with two sides (C34-PT-2)."""
+    """Two sides of a die lean on chips (C34-PT-2)."""
     script = good_throw(thrower)
     side = thrower.face()
     sides = (side, thrower.rng.choice(ADJACENT[side]))
@@ -347,7 +347,7 @@ def cocked_two_sides(thrower: Thrower) -> Script:
 
 
 def cocked_one_side(thrower: Thrower) -> Script:
-    """A die leans on chips with one side; the opposite face counts (C34-PT-1i)."""
+    """One side of a die leans on chips; the opposite face counts (C34-PT-1i)."""
     script = good_throw(thrower)
     side = thrower.face()
     up = opposite(side) if thrower.rng.random() < 0.5 else None

@@ -1,8 +1,8 @@
 """Rigid-body throws, filmed by a simulated camera over the end of the table and read by the dice camera.
 
-Needs the extras `physics` and `vision`. An engine computes the dice's motion, frames are rendered from the
-dice's poses, and `drivers.vision` converts the frames to readings. The wall sensors' readings follow from the
-engine's contacts.
+This module requires the `physics` and `vision` extras. An engine computes the dice's motion, frames are
+rendered from the dice's poses, and `drivers.vision` converts the frames to readings. The wall sensors'
+readings follow from the engine's contacts.
 """
 
 from dataclasses import dataclass

@@ -76,7 +76,7 @@ class Scene(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 def without_numbers(outcomes: Iterable[Expected]) -> tuple[Expected, ...]:
-    """Return outcomes without numbers of rolls, deals and games, which differ after a missed attempt."""
+    """Return outcomes without the numbers of rolls, deals and games, which differ after a missed attempt."""
     kept: list[Expected] = []
     for outcome in outcomes:
         data = outcome["data"]
@@ -114,7 +114,7 @@ def with_camera_lag(seen: Iterable[AnyReading], rng: Random) -> Feed:
 
 
 def in_order_of_arrival(feed: Iterable[tuple[int, AnyReading]]) -> Feed:
-    """Sort readings by arrival; readings that arrive together keep their order."""
+    """Sort readings by time of arrival; readings that arrive together keep their order."""
     return sorted(feed, key=lambda item: item[0])
 
 

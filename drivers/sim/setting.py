@@ -1,4 +1,4 @@
-"""Build a virtual table from the settings in a table's file."""
+"""Builds a virtual table from the settings in a table's file."""
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping
@@ -80,7 +80,7 @@ def route_by(devices: Mapping[str, DeclaredDevice], own_names: Mapping[str, str]
 _IMAGE_CORNERS: tuple[Point, ...] = ((62.0, 421.0), (1228.0, 437.0), (1171.0, 58.0), (109.0, 66.0))
 """Corners of the felt in a 1280 x 480 pixel image, taken from the stickperson's side."""
 _GUESS_ERRORS_MM: tuple[Point, ...] = ((30.0, -20.0), (-40.0, 15.0), (25.0, 25.0), (-30.0, -25.0))
-"""Errors, in millimetres, of the corners' positions in an uncalibrated table's file."""
+"""Errors, in millimetres, of the corners' positions in a table's file before calibration."""
 
 
 def measure_lens(table: DiceTable) -> Homography:
@@ -138,8 +138,8 @@ def virtual_table(
 
     `types` maps device names to types; a device without an entry gets the default type for its readings.
     `mix` maps kinds of attempt to weights. With a `lens`, camera scripts report image coordinates. Devices on
-    the channels of `boards` have no cables. `one_by_one`, which plays one attempt per act, replaces the play
-    for the table's game.
+    the channels of `boards` have no cables of their own. `one_by_one`, which plays one attempt per act,
+    replaces the play for the table's game.
 
     Raises:
         UnplayableTableError: The file lacks the geometry for its game, or two devices send the same kind of

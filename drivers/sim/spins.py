@@ -1,7 +1,7 @@
-"""Spins with a pushed rotor, a hand, a second ball or a foreign object, and sessions of spins of one kind.
+"""Spins disturbed by a push, a hand, a second ball or a foreign object, and sessions of spins of one kind.
 
-Each kind's function simulates one spin. It lists the correct outcomes if the ball's number of turns does not
-determine them.
+Each kind's function simulates one spin. It lists the correct outcomes only if the ball's number of turns does
+not determine them.
 """
 
 from collections.abc import Callable, Mapping
@@ -366,7 +366,7 @@ def simulate(kind: str, seed: int, n: int = 10) -> tuple[Header, Feed, list[Spin
     """Play `n` spins of one kind on a randomly chosen wheel; the kind and seed determine the session.
 
     Raises:
-        KeyError: The kind is not in KINDS.
+        KeyError: If the kind is not in KINDS.
     """
     rng = Random(f"{kind} {seed}")  # noqa: S311 - a reproducible simulation, not a secret
     return played(kind, KINDS[kind], rng, n)

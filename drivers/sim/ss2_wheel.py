@@ -28,7 +28,7 @@ _STOPPED = frozenset({State.CLOSED, State.ROTOR_STARTED})
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A change of the wheel's state at `at_us`; state 5 comes with the winning number."""
+    """A change in the wheel's state at `at_us`. The change to state 5 includes the winning number."""
 
     at_us: int
     state: State
@@ -53,7 +53,7 @@ class Ss2Wheel:
         self.shows_rpm_x10: int | None = None
         """Speed that replaces the rotor's speed in reports during play."""
         self.hides_numbers = False
-        """Whether the wheel goes on to the next game without reporting a number."""
+        """Whether the wheel proceeds to the next game without reporting a number."""
         self.parameters = dict(_PARAMETERS)
         self._rng = rng
         self._script: deque[Change] = deque()
@@ -204,7 +204,7 @@ def _seconds(rng: Random, low: float, high: float) -> int:
 
 @dataclass(slots=True)
 class Game:
-    """A game at a fault-free wheel. The function for the game's kind modifies it."""
+    """A game at a fault-free wheel. The function for the game's kind modifies the game."""
 
     rng: Random
     start_us: int
@@ -233,7 +233,7 @@ class Game:
         ]
 
     def replace_changes_from(self, at_us: int, *new_changes: Change) -> None:
-        """Replace the changes from `at_us` on."""
+        """Replace the changes from `at_us` onwards."""
         self.changes = sorted(
             [*(c for c in self.changes if c.at_us < at_us), *new_changes], key=lambda change: change.at_us
         )

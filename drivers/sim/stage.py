@@ -127,7 +127,7 @@ virtual table."""
 
 
 class FolderLock:
-    """A lock on a folder, which ends with `release` or with the process."""
+    """A lock on a folder. It is held until `release` is called or the process ends."""
 
     def __init__(self, folder: Path) -> None:
         """Lock the folder. Raises OSError with the process id if a different virtual table has locked it."""
@@ -226,7 +226,7 @@ MAX_WAIT_US = 50_000
 MAX_UNREAD_US = 20_000
 """Time for which a paced clock continues while bytes are unread. After that the clock stops."""
 READER_TIMEOUT_S = 1.0
-"""Time after which unread bytes are discarded; the clock no longer waits for their reader."""
+"""Time after which unread bytes are discarded and the clock stops waiting for their reader."""
 MAX_TRANSIT_S = 0.002
 """Maximum transit time of bytes through the kernel. If no bytes are unread after that time, all have been
 read."""
@@ -255,7 +255,7 @@ class Stage:
     def __init__(
         self, table: VirtualTable, folder: Path, clock: Clock, refused: Callable[[str], None]
     ) -> None:
-        """Run in an existing folder; `refused` receives the reason for each refused request.
+        """Set up the stage in an existing folder; `refused` receives the reason for each refused request.
 
         Raises OSError if the folder cannot be used.
         """
@@ -295,8 +295,8 @@ class Stage:
         self._receive(wait_s)
 
     def sent_bytes(self, port: str) -> tuple[int, int]:
-        """Return how often the cable in this port has been plugged in, and the number of bytes that the port
-        has accepted since.
+        """Return how many times the cable in this port has been plugged in, and the number of bytes that the
+        port has accepted since.
         """
         for socket in list(self._sockets.values()):
             if socket.pty.name.name == port:

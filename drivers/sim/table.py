@@ -136,7 +136,7 @@ def build_act(feed: Feed, scenes: Sequence[Scene], changes: Sequence[Change] = (
 
 
 def shift_act(act: Act, by_us: int) -> Act:
-    """Return the act at times later by `by_us`."""
+    """Return the act with all its times shifted by `by_us`."""
     return Act(
         feed=[
             (at + by_us, msgspec.structs.replace(reading, t=reading.t + by_us)) for at, reading in act.feed

@@ -110,7 +110,7 @@ class Path:
 
 
 def nearest_approach(first: Path, second: Path) -> tuple[int, float]:
-    """Return the time of two dice's closest approach, to the millisecond, and their distance then (mm)."""
+    """Return when two dice are closest, to the millisecond, and their distance (mm) at that time."""
     begin = max(first.release_us, second.release_us)
     end = max(begin + 1, min(first.end_us, second.end_us))
     return min(

@@ -196,7 +196,7 @@ def ball_gone(croupier: Croupier) -> RuledSpin:
 
 def rotor_reversed(croupier: Croupier) -> RuledSpin:
     """The dealer reverses the rotor while the ball runs."""
-    # By then the slowest rotor has passed the index twice after a push at the launch; the ball still runs.
+    # By then, the slowest rotor has passed the index twice since the launch, and the ball is still running.
     after_s = croupier.rng.uniform(8.0, 9.5)
     spin = croupier.spin(
         croupier.rng.uniform(10.0, 28.0),
@@ -337,7 +337,7 @@ def spin(
     """Return one spin of a kind, beginning at `start_us`; the beams in `dead_beams` have failed.
 
     Raises:
-        KeyError: The kind is not in KINDS.
+        KeyError: If the kind is not in KINDS.
     """
     return _play(kind, croupier_at(rng, wheel, start_us / 1e6), dead_beams)
 

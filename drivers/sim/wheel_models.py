@@ -2,7 +2,7 @@
 
 In `lap_house` a table of lap times replaces the equation of motion. Real balls, timed from videos, lose about
 0.1 rev/s2 above 1.1 rev/s, 0.2 to 0.3 between 1.0 and 0.65, 0.05 at 0.55, and 0.015 to 0.025 at the drop,
-which comes at 0.43 to 0.48 rev/s. The table is built backwards from the drop with losses drawn from such
+which occurs at 0.43 to 0.48 rev/s. The table is built backwards from the drop with losses drawn from these
 ranges. Positions between two laps are interpolated.
 """
 
@@ -170,7 +170,7 @@ def worn(rng: Random) -> House:
 
 
 def damp(rng: Random) -> House:
-    """A track with one damp stretch that slows the ball strongly."""
+    """A track with one damp stretch that slows the ball considerably."""
     return house(rng, rng.choice((3, 4)), stretches=_stretches(rng, 1, 0.08, 0.2))
 
 
@@ -187,7 +187,7 @@ def deflected(rng: Random) -> House:
 
 
 def slow_rotor(rng: Random) -> House:
-    """A rotor at the lowest real speeds."""
+    """A rotor at the lowest speeds found in practice."""
     return house(rng, rotor_speeds=(0.14, 0.18), bearing=Bearing(fraction=rng.uniform(0.0016, 0.003)))
 
 

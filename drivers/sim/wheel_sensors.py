@@ -23,7 +23,7 @@ class Optics:
     reader_jitter_s: float = 0.002
     marginal: tuple[float, ...] = ()
     """Ball speed (rev/s) above which each beam begins to miss the ball; at twice that speed the beam always
-    misses it. 0 stands for a beam that never misses."""
+    misses it. 0 means that the beam never misses the ball."""
 
 
 @dataclass(slots=True)
@@ -172,7 +172,7 @@ def _reads(rng: Random, wheel: Wheel, play: Play, faults: Faults) -> Iterable[fl
         return
     for leg in play.fall.legs:
         if leg.where == "rotor":
-            # The reader detects the ball only while it is down between two hops over the frets.
+            # The reader detects a bouncing ball only when the ball is in a pocket between two hops.
             yield from (t_s for t_s in leg.passes(place) if rng.random() < 0.5)
     since_s = play.fall.settle_s
     for behind, until_s in (*play.rests, (play.fall.behind, play.lift_s)):

@@ -1,6 +1,6 @@
-"""An SS2 wheel as a device.
+"""The device for an SS2 wheel.
 
-The device reports the wheel's status frames, silence and faults. The judge decides whether a number counts.
+It reports the wheel's status frames, silence and faults. The judge decides whether a number counts.
 """
 
 from collections.abc import Iterator, Mapping
@@ -130,7 +130,8 @@ class Ss2Settings:
     """The serial port's path under /dev/serial, or its udev name."""
     baud: int = BAUD
     approved: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
-    """The approved parameters, by the letter that sets each. They are read back before the wheel is up."""
+    """The approved parameters, by the letter that sets each one. They are read back before the wheel is up.
+    """
     approved_mode: int | None = None
     """The approved mode word, which is also read back."""
     state_7: bool = False
@@ -138,13 +139,13 @@ class Ss2Settings:
     ask_status: bool = False
     """Whether to poll the wheel because its mode word disables automatic reports."""
     listen_only: bool = False
-    """Whether to send nothing to the wheel, for a recording or a display port. A display port never sends the
-    number on a separate line.
+    """Whether to send nothing to the wheel, as a recording or a display port requires. A display port never
+    sends the number on a separate line.
     """
 
 
 class Ss2Wheel:
-    """A wheel as a device of the table."""
+    """The device for an SS2 wheel."""
 
     def __init__(self, name: str, settings: Ss2Settings, _random_bytes: RandomBytes | None = None) -> None:
         """Create the device with this name. Raises ValueError if an approved parameter does not exist."""
@@ -396,7 +397,7 @@ class Ss2Wheel:
         """Report a fault that keeps the wheel down, and report it again when `seen` changes."""
         self._report(now_us, self._health.record(now_us, code, seen, down=True, on_change=True))
 
-    def _clear(self, now_us: int, *codes: str, seen: str = "it reports its state") -> None:
+    def _clear(self, now_us: int, *codes: str, seen: str = "the wheel is reporting its state") -> None:
         self._report(now_us, self._health.clear(now_us, *codes, seen=seen))
 
     def _fault(self, now_us: int, fault: WheelFault) -> None:

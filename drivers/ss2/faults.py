@@ -37,7 +37,7 @@ WHEEL_FAULTS: dict[str, Cause] = {
         "with the first status frame",
     ),
     "silent": Cause(
-        "the wheel is off or hangs, its cable is unplugged, or bit 128 of its mode word is not set",
+        "the wheel is off or has hung, its cable is unplugged, or bit 128 of its mode word is not set",
         "switch the wheel off and on and wait ten seconds; check its plug; if it sends its status only on"
         " request, set ask_status: true in the table's file",
         "with the next status frame",
@@ -49,8 +49,8 @@ WHEEL_FAULTS: dict[str, Cause] = {
     ),
     "configuration": Cause(
         "a parameter was changed, or the wheel was replaced",
-        "set each setting named here to its approved value with the manufacturer's tool, save it with that"
-        " tool, and power-cycle the wheel",
+        "use the manufacturer's tool to set each setting named here to its approved value and to save it;"
+        " then power-cycle the wheel",
         _READ_BACK,
     ),
     COMPONENT: _locking_cause(

@@ -29,7 +29,8 @@ UNEVEN_FRACTION = 0.25
 A landing on the felt reduces the speed by a quarter, and a falling die appears to slow down as it moves away
 from the lens."""
 FIRST_REACH_EDGES = 5.0
-"""Maximum distance, in die edges, from a die's first spot to its second if no even path was found."""
+"""Maximum distance, in die edges, from a die's first spot to its second if no path with nearly constant
+velocity was found."""
 
 
 class Sighting(NamedTuple):
@@ -67,7 +68,10 @@ class Arrivals:
         return arrived
 
     def _take_even_paths(self, die_px: float) -> list[tuple[Sighting, ...]]:
-        """Remove and return the even paths through the latest three frames, the most even first."""
+        """Remove and return the paths with nearly constant velocity through the latest three frames.
+
+        The path whose velocity is most constant comes first.
+        """
         arrived: list[tuple[Sighting, ...]] = []
         for _, path in sorted(self._paths(die_px), key=lambda path: path[0]):
             if all(_contains(frame, each.spot) for frame, each in zip(self._last_three(), path, strict=True)):
@@ -92,7 +96,7 @@ class Arrivals:
                         )
 
     def _take_nearest_path(self, die_px: float) -> tuple[Sighting, ...]:
-        """Remove and return the oldest spot and, from each later frame, the nearest to the prediction."""
+        """Remove and return the oldest spot and the spot nearest to the prediction in each later frame."""
         first = self._frames[0]
         path = [Sighting(first.t_us, _inside(first)[0])]
         for frame in list(self._frames)[1:]:
@@ -141,7 +145,7 @@ object for a shorter time."""
 
 
 def is_stationary(path: Sequence[Sighting], die_px: float) -> bool:
-    """Return whether a path has several sightings and does not move."""
+    """Return whether a path has several sightings that show no motion."""
     return len(path) > 1 and all(
         float(np.hypot(after.spot.x - before.spot.x, after.spot.y - before.spot.y))
         < max(1.0, STATIONARY_EDGES * die_px)
@@ -164,7 +168,7 @@ class KnownObjects:
         return any(_alike(spot, known.spot, die_px) for known in self._known)
 
     def see(self, t_us: int, spots: Sequence[Spot], die_px: float) -> None:
-        """Record the objects that this frame shows, and discard those that were removed."""
+        """Record the objects that this frame shows, and discard those that have been removed."""
         updated = [
             Sighting(t_us, known.spot) if any(_alike(spot, known.spot, die_px) for spot in spots) else known
             for known in self._known

@@ -50,7 +50,7 @@ REREAD_US = 1_500_000
 """Time for which the face of a die at rest is re-read before it is reported as unknown."""
 REST_AGE_US = 1_000
 """Maximum age of a resting position, relative to the frame in which its face was read. Reading faces takes up
-to 60 ms, a frame's passage through the driver up to 35 ms, and a table rejects readings older than its
+to 60 ms, a frame takes up to 35 ms to pass through the driver, and a table rejects readings older than its
 `max_lateness_ms`. A millisecond is less than the time between two frames, so a resting position is always
 newer than the die's point in the previous frame.
 """
@@ -65,7 +65,7 @@ this time of the first release."""
 MAX_TOGETHER_US = 150_000
 """A rule set's `simultaneous_ms`. Dice that form one spot for a long time left the hand together, but by the
 time they separate, the table would reject their release as too old. If the second release would have to be
-timestamped more than this after the first, it is not reported, and a person rules."""
+timestamped more than this time after the first, it is not reported, and a person rules."""
 SEPARATION_EDGES = 3.0
 """Maximum distance, in die edges, between two dice in the first frame after their common spot split."""
 MIN_AREA_FACES = 0.3
@@ -129,7 +129,7 @@ class Follower:
         return next((trail.unread_reason for trail in self._trails if trail.die == die), "")
 
     def lose_remaining(self, t_us: int) -> list[Reading]:
-        """Report each die without a reported rest as lost; call this when the video or the view ends."""
+        """Report as lost each die that is not reported at rest; call this when the video or the view ends."""
         readings: list[Reading] = []
         for trail in self._trails:
             if not trail.lost and not trail.rest_reported:
@@ -257,7 +257,7 @@ class Follower:
         for other in self._trails:
             if other in together:
                 trail.released_us = max(other.released_us, now_us - RELEASE_AGE_US)
-                # The release might be timestamped later than it happened. Report the position at that time.
+                # The timestamp might be later than the actual release. Report the position at the timestamp.
                 trail.release_place = other.place_at(trail.released_us)
             elif _left_together(other, first.t_us, place, die_px):
                 trail.released_us = max(other.released_us, now_us - RELEASE_AGE_US)
@@ -309,7 +309,7 @@ class Follower:
             self._trails = []
 
     def _report_rests(self, t_us: int, still: Still, die_px: float) -> list[Reading]:
-        """Return the resting positions of dice whose readings agree, or did not agree within REREAD_US."""
+        """Return the resting positions of dice whose readings agree, or still disagree after REREAD_US."""
         readings: list[Reading] = []
         lying = [trail for trail in self._trails if self._is_lying(trail, t_us)]
         parts = {trail.die: still.around(trail.places[-1], CROP_EDGES * die_px) for trail in lying}

@@ -28,7 +28,7 @@ SHADOW_SPREAD."""
 SHADOW_SPREAD = 0.13
 BAND_ROWS = 32
 HALF = 2
-"""Spots are searched for at half size. This takes a quarter of the work, and edges are still accurate to a
+"""Spots are searched for at half size. This is a quarter of the work, and edges are still accurate to a
 pixel."""
 
 

@@ -53,7 +53,7 @@ class Shape:
 
 
 class Outlines:
-    """The outlines of dice in a part of one rig's still."""
+    """The outlines of dice in part of a still from one rig."""
 
     def __init__(self, rig: Rig, zoom: float, low: Array, die_px: float) -> None:
         """Prepare for a part of a still.

@@ -1,8 +1,8 @@
 """Combines two cameras over one end of a table, to measure the position and height of a die seen by both.
 
 Each camera follows the dice independently and reports them as if they were on the felt. A die lies on the ray
-from the camera through the reported position. Two rays to one die pass each other closely, and the point
-between them is the die's position. Each die is reported under the first camera's number.
+from the camera through the reported position. Two rays to one die pass close to each other, and the
+point between them is the die's position. Each die is reported under the first camera's number.
 """
 
 from bisect import bisect_left

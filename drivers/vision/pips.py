@@ -118,7 +118,7 @@ def _peaks(plane: Array, sign: float) -> Array:
 
 
 def _stands_out(plane: Array, sign: float, places: Array) -> Array:
-    """Return the grey levels by which each spot stands out in at least ten of 12 directions."""
+    """Return the grey levels by which each spot stands out in at least 10 of 12 directions."""
     angles = np.arange(12, dtype=np.float32) * np.float32(math.pi / 6)
     directions = np.stack([np.cos(angles), np.sin(angles)], axis=1)
     reach = np.array([6.0, 8.0, 10.0, 12.0], np.float32)
@@ -205,7 +205,7 @@ class _Outlines:
         return fraction
 
     def quality(self) -> Array:
-        """Return how clear each spot is."""
+        """Return a measure of how clear each spot is."""
         return _quality(self.fit(), np.median(self.steps, axis=1))
 
     def centre_shift(self) -> Array:
@@ -296,7 +296,7 @@ def _fit_shape(radii: Array, steps: Array, basis: Array) -> tuple[Array, Array]:
 
 
 def sample(plane: Array, places: Array) -> Array:
-    """Return a picture's values at positions (..., 2), interpolated; its border pixels extend outwards."""
+    """Return a picture's interpolated values at positions (..., 2). Border pixels are repeated outwards."""
     flat = places.reshape(-1, 2)
     count = len(flat)
     lines = -(-count // MAP_WIDTH)

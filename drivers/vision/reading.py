@@ -41,7 +41,7 @@ BEYOND = np.linspace(0.6, 0.9, 9, dtype=np.float32)
 MIN_BEYOND_FRACTION = (
     0.6  # minimum fraction of that area with the 1's colour; pips and the gap have other colours
 )
-# Minimum score of a second reading of one die that casts doubt on the first, relative to the first's score.
+# Minimum score of a second reading of one die, relative to the first, at which it casts doubt on the first.
 RIVAL_FRACTION = 0.72
 
 

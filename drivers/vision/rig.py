@@ -1,7 +1,7 @@
 """Converts between a camera's pixels and positions on its table, as described by a rig file.
 
 A rig file is written by hand or by `tablectl camera calibrate`. Points alone determine the felt's plane.
-Points and a lens also determine the camera's position, which corrects for a die's height over the felt.
+Points and a lens also determine the camera's position, which corrects for a die's height above the felt.
 """
 
 from collections.abc import Iterator
@@ -70,7 +70,7 @@ class EvidenceSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
     """Days for which pictures are kept. The records of the controlling computer are kept for 90 days (NY
     5319.60(b)). Pictures show hands, so by default they are not kept any longer."""
     max_mb: Annotated[int, Meta(ge=20, le=10_000_000)] = 2000
-    """Maximum total size of the files in megabytes. A single file has at most 12 MB. The oldest files are
+    """Maximum total size of the files in megabytes. A single file is at most 12 MB. The oldest files are
     deleted first."""
 
 
@@ -194,7 +194,7 @@ class Rig:
 
     @property
     def height_mm(self) -> float | None:
-        """The camera's height over the felt; None if the position is unknown."""
+        """The camera's height above the felt; None if the position is unknown."""
         return None if self._camera is None else float(self.eye[2])
 
     @property
@@ -214,7 +214,7 @@ class Rig:
     def to_table(self, x: float, y: float, height_mm: float | None = None) -> tuple[float, float]:
         """Return the position on the table, in mm, of a point that is seen at a pixel.
 
-        The point's height over the felt is `height_mm`, by default that of the centre of a die on the felt.
+        The point's height above the felt is `height_mm`, by default that of the centre of a die on the felt.
         """
         height = self.die_mm / 2 if height_mm is None else height_mm
         there = self._plane @ np.array([*self._undistort(np.array([[x, y]], float))[0], 1.0])

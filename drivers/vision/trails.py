@@ -29,7 +29,7 @@ JOINED_FACTOR = 1.4
 MAX_EDGES_PER_US = 8.0 / 19_000
 """Maximum speed of a die. Thrown 19 mm dice move at 1 to 7 m/s, and a die near the camera appears faster."""
 PACE_FRAMES = 5
-"""Number of most recent frames whose maximum speed is taken as the limit of a die's speed. A bounce does not
+"""Number of most recent frames whose maximum speed is taken as the limit on a die's speed. A bounce does not
 accelerate a die."""
 CUT_MAX_EDGES = 2.5
 """Maximum distance, in die edges, of a die at the border from its predicted position. The border cuts off a

@@ -36,7 +36,7 @@ def crc16(data: bytes) -> int:
 
 
 def hmac_sha256(key: bytes, data: bytes) -> bytes:
-    """Return the HMAC-SHA-256 of RFC 2104, which MicroPython does not provide."""
+    """Compute an HMAC-SHA-256 (RFC 2104), which MicroPython does not provide."""
     if len(key) > 64:
         key = hashlib.sha256(key).digest()
     key = key + bytes(64 - len(key))
@@ -55,7 +55,7 @@ def percent_encode(value: str) -> str:
 
 
 def parse_number(text: str) -> int:
-    """Return the whole number in a text, or -1 if the text is not a number."""
+    """Return `text` as a whole number, or -1 if it is not a number."""
     try:
         return int(text)
     except ValueError:
@@ -120,7 +120,7 @@ class Node:
         self.next_us = self.clock() + ANNOUNCE_US
 
     def end_session(self) -> None:
-        """End the session because the table has become silent, and announce the board again."""
+        """End the session because the table has gone silent, and announce the board again."""
         self.session = NO_SESSION
         self.nonces = b""
         self.nonce = ""

@@ -15,8 +15,8 @@ EDGES = 256
 """Size of the ring buffer of edges. Edges that do not fit are counted as lost."""
 READ_BYTES = 256
 WATCHDOG_MS = 5000
-"""Time without a pass of the loop after which the watchdog resets the board. A pass takes milliseconds; a
-port that accepts no bytes delays it by at most half a second."""
+"""Time without a pass of the loop after which the watchdog resets the board. A pass takes a few
+milliseconds; a port that accepts no bytes delays it by at most half a second."""
 RP2040_CHIP_RESET = 0x40064008
 RP2350_CHIP_RESET = 0x4010002C
 RP2040_WATCHDOG = 0x40058000
@@ -78,7 +78,7 @@ class Pico:
         self.poller.register(sys.stdin, select.POLLIN)
 
     def clock(self) -> int:
-        """Return microseconds since the start, without the wraps of ticks_us (every 18 minutes)."""
+        """Return the microseconds since the start. Unlike ticks_us, they do not wrap after 18 minutes."""
         raw = time.ticks_us()
         self.whole += time.ticks_diff(raw, self.raw)
         self.raw = raw
@@ -95,7 +95,7 @@ class Pico:
         self.watchdog.feed()
 
     def release(self) -> None:
-        """Stop the watchdog, for work at the prompt."""
+        """Stop the watchdog, so that a person can work at the prompt."""
         base = RP2350_WATCHDOG if is_rp2350() else RP2040_WATCHDOG
         machine.mem32[base + CLEAR] = ENABLE
 

@@ -5,10 +5,10 @@ from drivers.firmware.shared.node import NO_SESSION, Node, to_hex
 VERSION = "1.0"
 SILENT_US = 3000000
 """Time without a sentence after which the board treats the table as disconnected and puts its outputs into a
-safe state. It is about three intervals between the table's clock queries (984 ms each).
+safe state. This is about three times the interval between the table's clock queries (984 ms).
 """
 FIRST_PINGS = 8
-"""Number of clock queries after which the table accepts readings and the states of switches are sent."""
+"""Number of clock queries after which the table accepts readings and the board sends its switch states."""
 
 
 class Board:

@@ -11,7 +11,7 @@ BOARDS = {"console": Console, "wall": Wall, "wheel": Wheel}
 
 
 def build_program(hardware, root: str) -> Program:  # type: ignore[no-untyped-def]
-    """Return the program of the board with its files and settings below `root`."""
+    """Return the program for the board whose files and settings are below `root`."""
     settings = load(root + SETTINGS)
     board = BOARDS[str(settings["board"])](hardware, settings)
     firmware = format_firmware_id(board.NAME, VERSION, hash_files(root))

@@ -4,7 +4,8 @@ The board's settings are `sensors` (pins, in the order of `at_mm`), `at_mm` (the
 wall, in the table's coordinate), `length_mm`, `speed_m_s` (of the wave in this wall), `peak` and `discharge`
 (the peak detector's pins), and `pulse` (the pin that drives the first sensor for the self-test).
 
-Positions are computed in integers because a Pico's floats have 24 bits, too few for an hour in microseconds.
+Positions are computed in integers because a Pico's floats have only 24 significant bits, too few to count the
+microseconds in an hour.
 Lengths are in micrometres and times in microseconds, so speeds in m/s need no conversion.
 """
 
@@ -18,8 +19,9 @@ MISFIT_UM = 60000
 """Maximum deviation of an arrival time, expressed as the distance that the wave travels in that time."""
 MIN_SENSORS = 2
 END_UM = 14000
-"""Distance from the first or last sensor within which an impact is reported at the sensor. A die that strikes
-above or below a sensor has a longer path to the sensor, which looks like a position farther along the wall.
+"""Distance from the first or last sensor within which an impact is reported at the sensor. If a die strikes
+above or below a sensor, the wave takes longer to reach the sensor, as it would from a position farther along
+the wall.
 """
 
 
@@ -45,7 +47,7 @@ class Line:
     """Sensors in a row along a wall."""
 
     def __init__(self, at_um: list[int], length_um: int, speed: int) -> None:
-        """Create the row. `at_um` lists the sensors' positions in rising order; `speed` is in m/s."""
+        """Create the row. `at_um` lists the sensors' positions in ascending order; `speed` is in m/s."""
         self.at_um = at_um
         self.length_um = length_um
         self.speed = speed
@@ -77,7 +79,7 @@ class Line:
     def fit(self, arrivals: list[tuple[int, int]]):  # type: ignore[no-untyped-def]  # Place or None
         """Return the best position between the first and last sensors, and the time of the impact.
 
-        Returns None if there are too few arrivals, or only two arrivals that do not agree.
+        Returns None if there are too few arrivals, or if the only two arrivals do not agree.
         """
         if len(arrivals) < MIN_SENSORS:
             return None
@@ -106,8 +108,8 @@ class Line:
     def between(self, runs: list[tuple[int, int, int]], low: int, high: int) -> tuple[int, int]:
         """Return the least-squares position between `low` and `high`, and the time of the impact.
 
-        The time is relative to the first arrival, and is expressed as the distance that the wave travels. The
-        solution follows from the weighted means of the sensors below and above the position.
+        The time is relative to the first arrival, and is expressed as the distance that the wave travels in
+        that time. The solution follows from the weighted means of the sensors below and above the position.
         """
         below = above = 0
         below_um = above_um = 0
@@ -138,7 +140,7 @@ SPEED_TOLERANCE = 20
 """Reciprocal of the maximum relative error of the speed. An error of 5 % shifts an impact between two sensors
 350 mm apart by up to 9 mm."""
 MAX_ERROR_MM = 25
-"""Largest position error of an impact for which the table allows (`impact_position_mm`)."""
+"""Largest error in an impact's position that the table allows for (`impact_position_mm`)."""
 
 
 class Wall(Board):
@@ -149,7 +151,7 @@ class Wall(Board):
     DOES = "selftest"
 
     def __init__(self, hardware, settings) -> None:  # type: ignore[no-untyped-def]
-        """Set up the pins, and run the self-test if a `pulse` pin is fitted."""
+        """Set up the pins, and run the self-test if the settings name a `pulse` pin."""
         super().__init__(hardware, settings)
         self.sensors = settings["sensors"]
         self.at_um = [at_mm * 1000 for at_mm in settings["at_mm"]]
@@ -172,7 +174,7 @@ class Wall(Board):
         return [] if self.error_mm < 0 else [("error_mm", str(self.error_mm))]
 
     def poll(self, now_us: int) -> list[tuple[str, list[tuple[str, str]], int]]:
-        """Return an impact once the time in which all sensors can detect it has passed."""
+        """Return an impact once every sensor has had time to detect it."""
         for pin, level, at_us in self.hardware.edges():
             if pin in self.sensors:
                 self.edge(self.sensors.index(pin), bool(level), at_us)
@@ -207,7 +209,7 @@ class Wall(Board):
         """Return an impact, or a fault if the impact cannot be located.
 
         A signal that only one sensor detects is not an impact. It is too weak to reach the next sensor,
-        350 mm away, and comes from a knock on the felt or a spark.
+        350 mm away, and is caused by a knock on the felt or by a spark.
         """
         peak = self.hardware.peak() if "peak" in self.settings else 0
         if len(arrivals) == 1:
@@ -269,6 +271,6 @@ class Wall(Board):
         if error_mm > MAX_ERROR_MM:
             return False, message + ", expected at most " + str(MAX_ERROR_MM)
         if ringing_us >= MAX_RINGING_US // 2:
-            return False, message + "; the panel still rings after " + str(ringing_us // 1000) + " ms"
+            return False, message + "; the panel is still ringing after " + str(ringing_us // 1000) + " ms"
         self.error_mm = error_mm
         return True, message + "; ringing lasted " + str(ringing_us // 1000) + " ms"

@@ -12,7 +12,7 @@ from drivers.firmware.shared.program import Board
 FLICKER_US = 5000
 """Time within which another edge belongs to the same pass. A 20 mm ball at 3 m/s cuts a beam for 7 ms."""
 PAIR_US = 60000
-"""Maximum time that the mark takes from one index sensor to the other. At 0.2 rev/s, the mark takes 15 ms."""
+"""Maximum time that the mark takes to move from one index sensor to the other: 15 ms at 0.2 rev/s."""
 LOOPS = 32
 """Number of edges in the loopback test."""
 MAX_ERROR_US = 1000
@@ -83,9 +83,9 @@ class Wheel(Board):
         return seen + self.report_lost_edges(now_us)
 
     def handle_mark(self, pin: int, at_us: int) -> list[tuple[str, list[tuple[str, str]], int]]:
-        """Handle the mark at one index sensor.
+        """Handle the detection of the mark by one of the index sensors.
 
-        At the second sensor, return a reading with the time at `index`.
+        Once both sensors have detected the mark, return a reading with the time of the detection by `index`.
         """
         if self.index_b is None or self.index is None:
             return []
@@ -127,7 +127,7 @@ class Wheel(Board):
         """Measure the timestamp error, using a wire from `loop_out` to `loop_in`."""
         out, back = self.settings.get("loop_out"), self.settings.get("loop_in")
         if out is None or back is None:
-            return False, "timestamps not measured: board.json must name both loop_out and loop_in"
+            return False, "timestamp error not measured: board.json must name both loop_out and loop_in"
         self.hardware.watch(back)
         self.hardware.output(out, True)
         self.hardware.edges()

@@ -79,12 +79,12 @@ class Thump(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Stay(msgspec.Struct, frozen=True, array_like=True):
-    """A period in which a die lies still; the last stay of a die is its final one."""
+    """A period in which a die lies still. A die can have several stays in one throw."""
 
     begin_us: int
     die: int
     face: Face
-    """Face that is nearest to pointing up."""
+    """Face that points most nearly upwards."""
     tilt_deg: float
     on: Surface
     sides: tuple[Face, ...] = ()
@@ -133,7 +133,7 @@ class Flight(msgspec.Struct, frozen=True, array_like=True):
 
     @property
     def settled(self) -> bool:
-        """Whether each die is finally at rest or off the table."""
+        """Whether each die has come to rest or left the table."""
         return all(self.off_us[die] is not None or self.last_stay(die) is not None for die in (0, 1))
 
     def last_stay(self, die: int) -> Stay | None:
@@ -191,7 +191,7 @@ def shipped() -> Mapping[Kind, tuple[Flight, ...]]:
 
 
 def fits(table: DiceTable) -> bool:
-    """Return whether the table's length, width and dice size are those of the shipped flights."""
+    """Return whether the table's length, width and dice size match those of the shipped flights."""
     flight = next(iter(shipped().values()))[0]
     return (
         abs(flight.length_mm - table.length_mm) < 1

@@ -1,6 +1,6 @@
 """Compute the shipped throws: `python -m drivers.sim.bodies.make_flights [--seed S] [--throws N]`.
 
-Needs the extra `physics`. The same seed and the same release of the engine produce the same throws.
+Requires the `physics` extra. The same seed and the same release of the engine produce the same throws.
 """
 
 import argparse
@@ -27,7 +27,7 @@ WEIGHTS: dict[Kind, int] = {
     "near_miss": 3,
     "near_miss_one_hit": 1,
 }
-"""Weights by kind. The weights resemble real play, but throws that are hard to judge have higher weights."""
+"""Weights by kind. They reflect real play, except that throws that are hard to judge have higher weights."""
 RELIEFS_MM = (0.0, 6.0, 12.0)
 """Wall reliefs of the computed throws; a session uses the relief nearest to its table's."""
 Draw = tuple[Kind, str, float]

@@ -72,7 +72,7 @@ class Recorder:
     """Centres (2, 3) in metres, and axes (2, 3, 3) whose columns are the dice's axes."""
     contacts: list[Contact] = field(default_factory=list)
     supports: list[tuple[int, int, Thing, Floats]] = field(default_factory=list)
-    """Support of a die at rest: time, die, object, and the unit vector from the object into the die."""
+    """Supports of dice at rest: time, die, object, and the unit vector from the object into the die."""
     _open: dict[tuple[int, Thing], Contact] = field(default_factory=dict)
 
     def pose(self, t_us: int, centres: Floats, axes: Floats) -> None:

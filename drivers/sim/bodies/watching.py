@@ -24,7 +24,7 @@ from drivers.sim.bodies.flights import END_WALLS, FLAT_DEG, Flight, Place, Stay
 from drivers.sim.scenes import CAMERA, Feed, Truth, Verdict, in_order_of_arrival, with_camera_lag
 
 Why = Literal["brushed", "rim", "band", "names", "leaning", "hidden", "zone_edge"]
-"""Reason for which a review is as correct as the verdict.
+"""Reason why a review is as correct as the verdict.
 
 `brushed`: a die touched the wall so softly that the sensor might miss it. `rim`: a die struck the top of an
 end wall. `band`: the position of a die's centre does not show whether the die touched the wall. `names`: the
@@ -38,7 +38,7 @@ COUNTS_PER_MNS = 40.0
 range."""
 TOP_COUNTS, THRESHOLD_COUNTS = 1000.0, 60.0
 LOUDNESS = (0.75, 1.3)
-"""Range of the factor between the peaks of equal impacts along a wall."""
+"""Range of the factor by which the peak of an impact depends on its position along a wall."""
 SURELY_HEARD_MNS = THRESHOLD_COUNTS / COUNTS_PER_MNS / LOUDNESS[0]
 """Minimum impulse that the sensor detects at any position along a wall."""
 THUMP_COUPLING, THUMP_DECAY_MM = 0.08, 40.0
@@ -107,7 +107,7 @@ class Watch:
         *,
         rightward: bool = True,
     ) -> None:
-        """Draw the period of a hidden die, the time of a knock, and the swaps of the dice's names."""
+        """Draw when a die is hidden, when a sensor detects a knock, and when the dice's names are swapped."""
         self.flight = flight
         self.table = table
         self.rng = rng

@@ -78,7 +78,7 @@ PAGES = Path(__file__).parents[3] / "docs" / "devices"
         ),
         (
             {"inputs": {"a": timed(5, "rotor_phase"), "b": timed(6, "rotor_phase")}},
-            "inputs: found 2 of kind rotor_phase, expected one",
+            "inputs: found 2 inputs of kind rotor_phase, expected one",
         ),
         ({"inputs": {"a": timed(5, "beam")}}, "a.kind: found 'beam', expected one of ball_beam"),  # type: ignore[arg-type]  # the mistake
     ],

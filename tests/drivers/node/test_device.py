@@ -242,7 +242,7 @@ def test_a_node_that_cannot_send_its_required_readings_is_not_up() -> None:
     wired.after(500_000)
     last = wired.reported[-1]
     assert isinstance(last, DeviceDown)
-    assert (last.code, last.reason.split(";")[0]) == ("lacks", "node cam can't send die_rest")
+    assert (last.code, last.reason.split(";")[0]) == ("lacks", "node cam cannot send die_rest")
 
 
 def test_a_lost_port_takes_all_its_devices_down() -> None:
