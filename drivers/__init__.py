@@ -1,1 +1,1 @@
-"""The drivers of a table's hardware, which depend only on the controller's model."""
+"""The drivers for a table's hardware. They depend only on the controller's model."""

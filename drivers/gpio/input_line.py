@@ -81,7 +81,7 @@ class InputLine:
         self.babbling = False
         self.edges = 0
         self.bounces = 0
-        """Changes that did not last."""
+        """Number of changes that did not last."""
         self._debounce_us = debounce_us
         self._recent: deque[int] = deque(maxlen=max_edges_per_s)
         self._raw: bool | None = None

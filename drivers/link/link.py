@@ -72,7 +72,7 @@ class Inlet:
         self._lock = Lock()
         self._lost: dict[str, tuple[int, int]] = {}
         self.lost = 0
-        """Bytes and events discarded since the start."""
+        """Number of bytes and events discarded since the start."""
 
     def post(self, source: str, t_us: int, event: Event, /) -> None:
         """Queue an arrival; if the queue is full, discard and count data."""

@@ -1,1 +1,1 @@
-"""The node link, a protocol for sensor, shoe and console boards that NODE-LINK.md defines."""
+"""The node link, a protocol for sensor, shoe and console boards. NODE-LINK.md defines it."""

@@ -1,6 +1,6 @@
 """The node's end of the link, for simulators and tests.
 
-Times are microseconds of the node's clock. They need not wrap, because they are truncated to 32 bits when
+Times are in microseconds of the node's clock. They need not wrap, because they are truncated to 32 bits when
 sent.
 """
 

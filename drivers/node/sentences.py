@@ -219,7 +219,7 @@ class Hello:
     node: str
     firmware: str
     boot: str
-    """A text that is different each time the node starts."""
+    """A string that is different each time the node starts."""
     reads: Mapping[int, tuple[str, ...]]
     """The kinds of reading that each channel can send. Channel 0 is the node itself."""
     does: tuple[str, ...]

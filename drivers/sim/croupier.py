@@ -215,7 +215,7 @@ class Croupier:
         return None if spin.play.fall is None else order[spin.play.fall.pocket(len(order))]
 
     def rest_in_pocket(self, spin: Spin, pocket: int, since_s: float) -> None:
-        """Make the ball lie in a pocket from `since_s` on; `pocket` counts clockwise from the mark."""
+        """Make the ball lie in a pocket from `since_s` onwards; `pocket` counts clockwise from the mark."""
         spin.play.fall = Fall((), since_s, pocket / len(self.house.wheel.pockets_clockwise))
 
     def sensed(self, kind: str, spin: Spin) -> tuple[Feed, SpinTruth]:

@@ -66,8 +66,8 @@ def occluded_at_wall(thrower: Thrower) -> Script:
 
 
 def occluded_short(thrower: Thrower) -> Script:
-    """One die is hidden while it turns back short of the wall. In half the throws the wall's sensor detects a
-    knock at that moment."""
+    """One die is hidden while it turns back short of the wall. In half the throws, the wall's sensor detects
+    a knock at that moment."""
     hands, reaches, after = thrower.hands(), thrower.reaches(), thrower.offsets()
     lazy = thrower.rng.randint(0, 1)
     paths = [full_path(thrower, hands[i], after[i], reaches[i]) for i in (0, 1)]

@@ -362,8 +362,8 @@ def carry_out(table: VirtualTable, request: FaultRequest, now_us: int) -> FaultB
     """Begin a fault, which ends after its duration.
 
     Raises:
-        FaultRequestError: There is no such fault or device, the device cannot have this fault or already has
-        one, or the duration is out of range.
+        FaultRequestError: If there is no such fault or device, the device cannot have this fault or already
+            has one, or the duration is out of range.
     """
     fault = FAULTS.get(request.fault)
     if fault is None:

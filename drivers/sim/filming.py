@@ -373,7 +373,7 @@ class Filming:
         self._noises = [grain[at : at + height, at : at + width] for at in range(0, reach, NOISE_STEP_PX)]
         self._count = 0
         self._bare: dict[int, Array] = {}
-        """Cache of the noisy empty table, by noise crop and mirror image."""
+        """Cached pictures of the empty table with noise, by the number of the noise crop and mirroring."""
 
     def lay_chip(self, place_mm: tuple[float, float], colour: tuple[int, int, int], across_mm: float) -> None:
         """Place a chip on the felt, where it is visible in all later frames."""

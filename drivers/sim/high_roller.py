@@ -38,7 +38,7 @@ THROWS: Mapping[str, float] = {
         1.0,
     ),
 }
-"""Weights by kind of throw; most throws are legal."""
+"""Weights by kind of throw; most throws are valid."""
 _LETTERS = {10: "T", 11: "J", 12: "Q"}
 
 

@@ -20,7 +20,7 @@ def add_input(
 
 
 def draw_rest_times(thrower: Thrower, script: Script) -> int:
-    """Draw the time of the camera's report of each die at rest; return the later time."""
+    """Draw the time at which the camera reports each die at rest; return the later time."""
     for path, rest in zip(script.paths, script.rests, strict=True):
         rest.at_us = path.end_us + thrower.rng.randint(35_000, 95_000)
     return script.rest_us

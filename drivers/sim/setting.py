@@ -53,7 +53,7 @@ def route_by(devices: Mapping[str, DeclaredDevice], own_names: Mapping[str, str]
     virtual table drops it.
 
     Raises:
-        AmbiguousError: Several devices send one kind, and none has the name in `own_names`.
+        AmbiguousError: If several devices send one kind, and none has the name in `own_names`.
     """
     readers: dict[Key, list[str]] = defaultdict(list)
     for name, device in devices.items():
@@ -142,8 +142,8 @@ def virtual_table(
     replaces the play for the table's game.
 
     Raises:
-        UnplayableTableError: The file lacks the geometry for its game, or two devices send the same kind of
-            reading.
+        UnplayableTableError: If the file lacks the geometry for its game, or two devices send the same kind
+            of reading.
     """
     play = one_by_one or _play(settings, mix)
     rng = Random(seed)  # noqa: S311 - a reproducible simulation, not a secret
@@ -203,7 +203,7 @@ def with_rendered_camera(
     `throws` creates the source of rendered throws from a seed and a table.
 
     Raises:
-        UnplayableTableError: The game is not craps, the table's size has no precomputed throws, or two
+        UnplayableTableError: If the game is not craps, the table's size has no precomputed throws, or two
             devices send the same kind of reading.
     """
     felt = settings.dice_table
@@ -253,8 +253,8 @@ def for_practice(
     the stage of a High Roller game.
 
     Raises:
-        UnplayableTableError: The file lacks the geometry for its game, or two devices send the same kind of
-            reading.
+        UnplayableTableError: If the file lacks the geometry for its game, or two devices send the same kind
+            of reading.
     """
     table = virtual_table(
         settings,

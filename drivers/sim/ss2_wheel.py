@@ -290,7 +290,7 @@ def rotor_turned(game: Game) -> Truth:
 
 
 def ball_missing(game: Game) -> Truth:
-    """The wheel loses the ball for good."""
+    """The wheel loses the ball permanently."""
     at = game.close_us + 2_000_000
     game.replace_changes_from(at, with_flag(State.NO_MORE_BETS, at, Flag.BALL_MISSING))
     return _REVIEW

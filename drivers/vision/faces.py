@@ -108,7 +108,7 @@ def _nearest(pips: Pips, places: Array, reach: float) -> npt.NDArray[np.intp]:
 
 
 def _find_alike(pips: Pips, place: Array, reach: float, like: int) -> int:
-    """Return the row of a spot within reach of a position that resembles spot `like`, or -1."""
+    """Return the row of a spot that is within reach of a position and resembles spot `like`, or -1."""
     distances = np.hypot(*(pips.centre - place).T)
     for row in np.argsort(distances)[:3]:
         if distances[row] > reach:

@@ -20,7 +20,7 @@ from drivers.vision.rig import Rig
 SOFT_EDGES = 0.07
 """Blur and measurement error of an outline, in edges. Tilts of up to 6 degrees have no larger effect."""
 MAX_BLUR_FACES = 0.05
-"""Maximum area, as a fraction of a face, that blur can add outside a flat die's outline or remove inside."""
+"""Maximum area, as a fraction of a face, that blur can add outside a flat die's outline or remove from it."""
 AROUND_EDGES, MAX_UNSURE_FRACTION = 0.3, 0.2
 """If more than MAX_UNSURE_FRACTION of the felt within AROUND_EDGES of a die is printed, the print might hide
 a flank."""

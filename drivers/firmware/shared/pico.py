@@ -78,7 +78,7 @@ class Pico:
         self.poller.register(sys.stdin, select.POLLIN)
 
     def clock(self) -> int:
-        """Return the microseconds since the start. Unlike ticks_us, they do not wrap after 18 minutes."""
+        """Return the time since the start in microseconds. Unlike ticks_us, it does not wrap."""
         raw = time.ticks_us()
         self.whole += time.ticks_diff(raw, self.raw)
         self.raw = raw

@@ -1,12 +1,12 @@
 """The wall board, which computes an impact's position and time from the edges of four piezo sensors.
 
 The board's settings are `sensors` (pins, in the order of `at_mm`), `at_mm` (the sensors' positions along the
-wall, in the table's coordinate), `length_mm`, `speed_m_s` (of the wave in this wall), `peak` and `discharge`
+wall, in table coordinates), `length_mm`, `speed_m_s` (of the wave in this wall), `peak` and `discharge`
 (the peak detector's pins), and `pulse` (the pin that drives the first sensor for the self-test).
 
 Positions are computed in integers because a Pico's floats have only 24 significant bits, too few to count the
-microseconds in an hour.
-Lengths are in micrometres and times in microseconds, so speeds in m/s need no conversion.
+microseconds in an hour. Lengths are in micrometres and times in microseconds, so speeds in m/s need no
+conversion.
 """
 
 from drivers.firmware.shared.program import Board
@@ -133,7 +133,7 @@ RINGS_US = 12000
 QUIET_US = 3000
 """Time without an edge after which ringing is over: three periods of the slowest panel's vibration."""
 MAX_RINGING_US = 40000
-"""Maximum duration of ringing on a suitable panel. Later edges are another impact or a fault."""
+"""Maximum duration of ringing on a suitable panel. Later edges are due to another impact or a fault."""
 PULSE_US = 200
 PULSE_DETECT_US = 20000
 SPEED_TOLERANCE = 20

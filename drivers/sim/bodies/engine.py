@@ -1,7 +1,7 @@
 """The simulation of throws in MuJoCo, with two cubes, felt, chips, and walls of boards or pyramid rubber.
 
-Contacts are damped springs. An impact's duration determines the stiffness, and the restitution determines the
-damping (MuJoCo's direct `solref`). The time step is short enough to resolve an impact.
+Contacts are modelled as damped springs. An impact's duration determines the stiffness, and the restitution
+determines the damping (MuJoCo's direct `solref`). The time step is short enough to resolve an impact.
 """
 
 import math
