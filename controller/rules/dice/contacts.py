@@ -50,6 +50,9 @@ position over many frames."""
 NEAREST_POINTS = 3
 """Number of points averaged to find a slow die's nearest position to a wall. The error of a single point may
 exceed the distance that the die fell back."""
+SLOW_ERRORS = 4.0
+"""Maximum distance between the points around a slow die's nearest point, in errors. Noise alone spreads three
+points so far in one case in seventy."""
 LAST_POINTS = 6
 """Number of track points, besides the rest, from which the resting position of a stopping die is
 estimated."""
@@ -172,6 +175,8 @@ def _contacts_in_span(approach: Approach, span: Span) -> list[Contact]:
             unmatched.remove(turn)
             _assign_turn(min(heard, key=lambda heard_contact: abs(turn.t - heard_contact.t)), turn, heard)
     found += unmatched
+    if hidden is None:
+        found += _slow_turns(approach, span, found)
     if beyond is not None:
         found.append(beyond)
     if not found:
@@ -289,13 +294,14 @@ def _weigh_turn(approach: Approach, turn: Turn, k: int, heard: _NearImpact) -> C
     contact.cause = contact.cause_certainty * bands.CAUSELESS
     contact.miss = contact.cause + contact.cause_certainty * inside
     contact.landed = contact.cause + contact.cause_certainty * room * room
-    contact.touch = _unheard_cost(approach, turn) + outside
+    contact.touch = _unheard_cost(approach, turn.t, turn.change, turn.change_sd) + outside
     if hidden:
         contact.knock = max(bands.KNOCK - 2.0 * log(step / approach.scene.hidden_ms), 0.0)
         contact.hidden = True
     else:
         contact.touch = min(
-            contact.touch + turn.misfit, _unheard_cost(approach, other) + other.misfit + other_outside
+            contact.touch + turn.misfit,
+            _unheard_cost(approach, other.t, other.change, other.change_sd) + other.misfit + other_outside,
         )
     return contact
 
@@ -396,7 +402,7 @@ def _silent_turn(approach: Approach, turn: Turn, k: int) -> Contact:
     """
     contact = _contact(approach, turn, k)
     outside, inside = _band_errors(approach, turn)
-    unheard = _unheard_cost(approach, turn)
+    unheard = _unheard_cost(approach, turn.t, turn.change, turn.change_sd)
     contact.touch = unheard + outside
     contact.cause_certainty = _cause_certainty(turn)
     contact.cause = contact.cause_certainty * bands.CAUSELESS
@@ -413,11 +419,11 @@ def _silent_turn(approach: Approach, turn: Turn, k: int) -> Contact:
     return contact
 
 
-def _unheard_cost(approach: Approach, turn: Turn) -> float:
-    if not approach.scene.hears(approach.wall, approach.scene.start_us + int(turn.t * 1000.0)):
+def _unheard_cost(approach: Approach, t: float, change: float, change_sd: float) -> float:
+    if not approach.scene.hears(approach.wall, approach.scene.start_us + int(t * 1000.0)):
         return bands.UNHEARD
     cost = approach.scene.loudness.unheard_cost(
-        approach.wall, turn.change, turn.change_sd, approach.scene.errors.hit_counts_per_m_s
+        approach.wall, change, change_sd, approach.scene.errors.hit_counts_per_m_s
     )
     return max(cost, bands.UNHEARD)
 
@@ -472,29 +478,71 @@ def _fell_back(approach: Approach, span: Span) -> Contact | None:
 
     Such a die tips over so slowly that only its position shows the touch.
     """
-    path, gaps = approach.path, approach.gaps
-    count = span.last - span.first + 2 - NEAREST_POINTS
-    if not path.rests or count < 1:
+    means = _mean_gaps(approach, span)
+    if not approach.path.rests or not means:
         return None
-    means = [
-        sum(gaps[k : k + NEAREST_POINTS]) / NEAREST_POINTS for k in range(span.first, span.first + count)
-    ]
-    nearest = min(means)
-    m = span.first + means.index(nearest) + NEAREST_POINTS // 2
+    m = min(means, key=means.__getitem__)
     sd = approach.noise(m - 1, m + 1) / sqrt(NEAREST_POINTS)
-    if not 3.0 * sd < gaps[-1] - nearest <= STAYED_MM:
+    if not 3.0 * sd < approach.gaps[-1] - means[m] <= STAYED_MM:
         return None
+    contact = _slow_turn(approach, m, means[m], sd)
+    contact.seen = (
+        f"die {approach.path.die.number} fell back from the {approach.wall} wall, but"
+        f" {_silence(approach, contact.t)[1]}"
+    )
+    return contact
+
+
+def _slow_turns(approach: Approach, span: Span, found: list[Contact]) -> list[Contact]:
+    """Return a contact for the nearest position of a die that drifted to the wall and away again.
+
+    Such a die turns so slowly that its position shows a touch better than its speed does. There is none if
+    one of the contacts `found` is a touch at that time, or may be one.
+    """
+    means = _mean_gaps(approach, span)
+    if not means or not found:
+        return []
+    m = min(means, key=means.__getitem__)
+    t = approach.path.times[m]
+    same = [contact for contact in found if contact.touch < inf and abs(contact.t - t) <= SLOW_TURN_MS]
+    sd = approach.noise(m - 1, m + 1) / sqrt(NEAREST_POINTS)
+    farthest = max(mean for k, mean in means.items() if k >= m)
+    if any(contact.heard or contact.doubtful for contact in same) or farthest - means[m] <= 3.0 * sd:
+        return []
+    slow = _slow_turn(approach, m, means[m], sd)
+    slow.touch += (
+        max(
+            (_unheard_cost(approach, turn.t, turn.change, turn.change - turn.min_change) for turn in same),
+            default=bands.UNHEARD,
+        )
+        - bands.UNHEARD
+    )
+    slow.seen = (
+        f"die {approach.path.die.number} came slowly to the {approach.wall} wall and away again, but"
+        f" {_silence(approach, t)[1]}"
+    )
+    return [slow]
+
+
+def _mean_gaps(approach: Approach, span: Span) -> dict[int, float]:
+    """Return the mean distance from the wall around each point of a span, by the number of the point."""
+    return {
+        k + NEAREST_POINTS // 2: sum(approach.gaps[k : k + NEAREST_POINTS]) / NEAREST_POINTS
+        for k in range(span.first, span.last + 2 - NEAREST_POINTS)
+    }
+
+
+def _slow_turn(approach: Approach, m: int, nearest: float, sd: float) -> Contact:
     contact = Contact(
         wall=approach.wall,
-        t=path.times[m],
+        t=approach.path.times[m],
         gap_mm=nearest - bands.MIN_CONTACT_EDGES * approach.scene.table.die_mm,
         did="turned back",
         touch=bands.UNHEARD + bands.reaching_cost(approach.scene.table, nearest, sd),
         miss=0.0,
         points=points_around(approach, m, m),
     )
-    contact.code, heard = _silence(approach, contact.t)
-    contact.seen = f"die {path.die.number} fell back from the {approach.wall} wall, but {heard}"
+    contact.code = _silence(approach, contact.t)[0]
     return contact
 
 
@@ -510,11 +558,25 @@ def _hidden_contact(approach: Approach, k: int) -> Contact:
 def _seen_at_wall(approach: Approach, m: int) -> Contact:
     """Return a contact for a die that may have slid along the wall, without a turn or a rest."""
     contact = _no_touch(approach, m)
-    outside = max(approach.gaps[m] - bands.max_contact_mm(approach.scene.table), 0.0) / approach.noise(m, m)
+    place, sd = _nearest_place(approach, m)
+    outside = max(place - bands.max_contact_mm(approach.scene.table), 0.0) / sd
     contact.touch = bands.UNHEARD + outside * outside
     contact.code, heard = _silence(approach, contact.t)
     contact.seen = f"die {approach.path.die.number} was seen at the {approach.wall} wall, but {heard}"
     return contact
+
+
+def _nearest_place(approach: Approach, m: int) -> tuple[float, float]:
+    """Return a die's distance from the wall at its nearest point, and the standard error.
+
+    The nearest of many points of a slow die is the one with the largest error, so that die's distance is the
+    mean around the point.
+    """
+    noise = approach.noise(m, m)
+    around = approach.gaps[max(m - 1, 0) : m + 2]
+    if len(around) < NEAREST_POINTS or max(around) - min(around) > SLOW_ERRORS * noise:
+        return approach.gaps[m], noise
+    return sum(around) / len(around), noise / sqrt(len(around))
 
 
 def _open_contact(wall: str, t: float, seen: str) -> Contact:

@@ -272,6 +272,41 @@ def test_a_die_that_falls_back_short_of_the_wall_is_void(turns_mm: float) -> Non
         assert verdict.ruling is Ruling.VOID, verdict.sentence
 
 
+@dataclass
+class Drifting(Cast):
+    """A die that something slowed 30 mm from the wall, and that drifts to `turns_mm` and away again."""
+
+    slowed_at_mm: float = 30.0
+    drifts_ms: float = 200.0
+    back: float = 0.14
+
+    @property
+    def turn_ms(self) -> float:
+        return self.late_ms + (3150.0 - self.slowed_at_mm) / self.speed + self.drifts_ms
+
+    def gap(self, t: float) -> float:
+        since = t - self.turn_ms
+        if since < -self.drifts_ms:
+            return self.slowed_at_mm - self.speed * (since + self.drifts_ms)
+        if since < 0.0:
+            return self.turns_mm - (self.slowed_at_mm - self.turns_mm) / self.drifts_ms * since
+        return self.turns_mm + self.back * since
+
+
+@pytest.mark.parametrize("turns_mm", [10.0, 12.0, 14.0])
+def test_a_die_that_drifts_to_the_wall_and_away_unheard_is_not_void(turns_mm: float) -> None:
+    for seed in SEEDS:
+        verdict = judged((Cast(9.0, 300.0), Drifting(turns_mm, 700.0, heard=False)), seed)
+        assert verdict.ruling is Ruling.REVIEW, verdict.sentence
+        assert [(reason.code, reason.die) for reason in verdict.reasons] == [("wall_unclear", 2)]
+
+
+def test_a_die_that_drifts_and_turns_back_short_of_the_wall_is_void() -> None:
+    for seed in SEEDS:
+        drifting = Drifting(26.0, 700.0, heard=False, slowed_at_mm=40.0)
+        assert judged((Cast(9.0, 300.0), drifting), seed).ruling is Ruling.VOID
+
+
 def test_the_error_that_the_camera_states_counts() -> None:
     """A turn 24 mm from the wall is short for a camera with 2 mm error, and unclear for one with 15 mm."""
     readings = readings_of((Cast(9.0, 300.0), Cast(24.0, 700.0, heard=False)), seed=3)
