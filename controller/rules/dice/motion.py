@@ -130,8 +130,9 @@ def line_from(
 ) -> Line:
     """Fit the outgoing path to the points from number k on, before which the die may have been hidden."""
     j = min(k + (HIDDEN_POINTS if hidden else FEW_POINTS), len(times))
-    if not hidden and j > k + 1 and abs(places[j - 1] - places[k]) < FAST_M_PER_S * (times[j - 1] - times[k]):
-        j = min(k + MANY_POINTS, len(times))
+    further = min(k + MANY_POINTS, len(times))
+    if further > j > k + 1 and not hidden and _slow_then_straight(times[k:further], places[k:further], noise):
+        j = further
     return line(times[k:j], places[k:j], noise, times[k])
 
 
@@ -142,6 +143,16 @@ def _slow_and_straight(times: Sequence[float], places: Sequence[float], noise: f
     speed, before = (places[-1] - places[bend]) / duration, (places[bend] - places[0]) / duration_before
     return abs(speed) < FAST_M_PER_S and abs(speed - before) <= KINK_ERRORS * noise / min(
         duration, duration_before
+    )
+
+
+def _slow_then_straight(times: Sequence[float], places: Sequence[float], noise: float) -> bool:
+    """Return whether a die was slow over the first few of these points and kept its speed after them."""
+    bend = FEW_POINTS - 1
+    duration, duration_after = times[bend] - times[0], times[-1] - times[bend]
+    speed, after = (places[bend] - places[0]) / duration, (places[-1] - places[bend]) / duration_after
+    return abs(speed) < FAST_M_PER_S and abs(speed - after) <= KINK_ERRORS * noise / min(
+        duration, duration_after
     )
 
 
