@@ -10,7 +10,7 @@ other at 5 m/s moves 55 mm to the next frame, and no die can jump that far.
 """
 
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from math import hypot, inf
 from typing import NamedTuple
@@ -152,7 +152,11 @@ def _meeting(scene: Scene, paths: tuple[Path, Path], t: float, reach: float, noi
     if distance > max_distance:
         return None
     error = 2.0 * noise + 0.5 * SIDEWAYS_M_PER_S * hidden
-    costs = [_costs(scene, one, two, error), _costs_beside_a_wall(scene, (one, two), error)]
+    costs = [
+        _costs(scene, one, two, error),
+        _costs_beside_a_wall(scene, (one, two), error),
+        *_costs_if_knocked_into_a_wall(scene, (one, two), error),
+    ]
     if all(swapped > kept + bands.MARGIN for kept, swapped in costs):
         # Exclude a wall hit one step earlier or later from the speeds.
         costs.append(_costs_from_near_steps(scene, paths, t, error))
@@ -185,6 +189,29 @@ def _costs_beside_a_wall(scene: Scene, steps: tuple[_Step, _Step], error: float)
     return _costs(scene, one, two, error)
 
 
+def _costs_if_knocked_into_a_wall(
+    scene: Scene, steps: tuple[_Step, _Step], error: float
+) -> Iterator[tuple[float, float]]:
+    """Yield the costs of names kept and swapped if one die knocked the other into the wall in this step.
+
+    The other die returns from the wall in the same step, so no point shows its speed on the way there. That
+    speed is at most the speed of the die that knocked it, because their masses are equal.
+    """
+    for knocking, knocked in (steps, steps[::-1]):
+        if _knocks_into_a_wall(scene, knocking, knocked):
+            kept = _jump(knocking, knocking, error) + _jump(knocked, knocked, error)
+            to_wall_and_back = _jump(knocked, knocking._replace(after=knocking.before), error)
+            yield kept, _jump(knocking, knocked, error) + to_wall_and_back
+
+
+def _knocks_into_a_wall(scene: Scene, knocking: _Step, knocked: _Step) -> bool:
+    """Return whether a die flies towards an end wall and the die ahead of it is near that wall."""
+    length, near = scene.table.length_mm, WALL_EDGES * scene.table.die_mm
+    speed = knocking.before[0]
+    ahead = (knocked.x - knocking.x) * speed > 0.0
+    return ahead and (knocked.x < near if speed < 0.0 else length - knocked.x < near)
+
+
 def _reversed(
     scene: Scene, x: float, y: float, beside: tuple[float, float], beyond: tuple[float, float] | None
 ) -> tuple[float, float]:
@@ -203,7 +230,8 @@ def _costs(scene: Scene, one: _Step, two: _Step, error: float) -> tuple[float, f
     kept = _jump(one, one, error) + _jump(two, two, error)
     swapped = _jump(one, two, error) + _jump(two, one, error)
     if not one.hidden and not two.hidden and not _at_wall(scene, one, two):
-        swapped += _no_room_cost(scene, one, two, error)
+        # Both costs measure the same positions after the step.
+        swapped = max(swapped, _no_room_cost(scene, one, two, error))
     return kept, swapped
 
 
