@@ -106,7 +106,7 @@ class ReadingFilter:
         self._waiting: deque[bytes] = deque(maxlen=MAX_HELD_BACK)
 
     def publish(self, reading: AnyReading, *, betting: bool, testing: bool = False) -> None:
-        """Publish a reading; `betting` tells whether bets are open, `testing` whether test mode is on."""
+        """Publish a reading; `betting` says whether bets are open, `testing` whether test mode is on."""
         if not self._hub.wants("readings"):
             self._waiting.clear()
             return

@@ -61,7 +61,7 @@ def add_arguments(commands: "argparse._SubParsersAction[argparse.ArgumentParser]
     evidence = commands.add_parser(
         "evidence",
         help="list and delete the stored pictures of throws",
-        description="list and delete the stored pictures of throws; `tablectl explain` shows one throw's",
+        description="list and delete stored pictures of throws; `tablectl explain` shows those of one throw",
     )
     actions = evidence.add_subparsers(metavar="WHAT", required=True, dest="action")
     listed = actions.add_parser(

@@ -33,8 +33,8 @@ BEFORE_US = 500_000
 CLIP_STEP_US = 30_000
 """Interval between the frames of a clip."""
 CLIP_WIDTH_PX, WHOLE_WIDTH_PX = 640, 1920
-"""Maximum widths of a clip's frames and of whole frames. Smaller frames save time, because a die at rest must
-be reported within 0.12 s. Cut-outs of dice are not scaled."""
+"""Maximum widths of a clip's frames and of whole frames. Frames are reduced because a die at rest must be
+reported within 0.12 s. Cut-outs of dice are not scaled."""
 CLIP_QUALITY, STILL_QUALITY = 75, 92
 """JPEG qualities. Stills are examined in detail; clips are not."""
 CLIP_MAX_BYTES = 8 * 2**20
@@ -211,7 +211,7 @@ class CameraWatch:
         self._fault = SILENT
         return [
             *lost,
-            self._health(t_us, SILENT, "the camera sends no frames; check its cable and its driver"),
+            self._health(t_us, SILENT, "the camera is not sending frames; check its cable and its driver"),
         ]
 
     def ended(self, t_us: int) -> list[Reading]:

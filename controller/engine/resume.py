@@ -133,7 +133,7 @@ _STARTED = TableEvent(
 def is_lock_held(kind: str, data: TableEvent, *, held: bool | None) -> bool | None:
     """Return whether a person's or a switch's lock is in force after this outcome.
 
-    `held` tells whether such a lock was in force before; None if unknown.
+    `held` says whether such a lock was in force before; None if unknown.
     """
     if kind == "table.unlocked":
         return False

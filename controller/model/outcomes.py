@@ -28,7 +28,7 @@ class Data(msgspec.Struct, frozen=True, kw_only=True):
 class RollCalled(Data, frozen=True, kw_only=True):
     """A valid roll: the faces in die order, and the effect on the game.
 
-    `phase`, `point`, `shooter` and `run_out` are for craps. `run_out` tells whether the roll decided only
+    `phase`, `point`, `shooter` and `run_out` are for craps. `run_out` says whether the roll decided only
     Come and Don't Come bets and set no point (C34-CONT-2b). In High Roller, `phase`, `point` and `shooter`
     are None. `game`, `player`, `remaining` and `next_player` are for High Roller. `game` is the number of the
     game, and `player` rolled the dice. `remaining` are the players still in the game, in rolling order.

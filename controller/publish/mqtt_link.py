@@ -28,7 +28,7 @@ SESSION_TAKEN_OVER = 0x8E
 
 
 class Connected(NamedTuple):
-    """The broker's answer to the connection request. `session` tells whether a session was resumed."""
+    """The broker's answer to the connection request. `session` says whether a session was resumed."""
 
     code: int
     reason: str

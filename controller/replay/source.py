@@ -63,7 +63,7 @@ def describe_read_error(error: zlib.error | OSError) -> str:
 class Source:
     """An iterable over a file's uncompressed bytes, in blocks.
 
-    After the last block, `cut` tells whether the file was cut off. Iteration raises zlib.error if a gzip
+    After the last block, `cut` says whether the file was cut off. Iteration raises zlib.error if a gzip
     stream is damaged, and OSError if the file can't be read.
     """
 

@@ -89,7 +89,7 @@ class NoPlayState:
 
 
 class EndedAttempt(NamedTuple):
-    """An attempt that ended. `remembers` tells whether the book has state besides its bets."""
+    """An attempt that ended. `remembers` says whether the book has state besides its bets."""
 
     play_state: PlayState
     requests: Sequence[RawRequest]

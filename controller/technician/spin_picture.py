@@ -43,7 +43,7 @@ from controller.technician.drawing import (
 
 @dataclass(frozen=True, slots=True)
 class Pulse:
-    """A beam's pulse; `own` tells whether the tracked ball caused it."""
+    """A beam's pulse; `own` says whether the tracked ball caused it."""
 
     seconds: float
     beam: int

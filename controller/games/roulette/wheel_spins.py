@@ -126,7 +126,7 @@ class WheelSpins(ABC):
     def require_last_spin(self, ruling: Input, *, new_round: bool) -> None:
         """Check that a ruling after the call is for the last decided spin, which can be named in `what`.
 
-        `new_round` tells whether the dealer has closed or opened betting since the call.
+        `new_round` says whether the dealer has closed or opened betting since the call.
 
         Raises:
             InputRefused: the ruling names another spin, or might be for a spin that no sensor detected.

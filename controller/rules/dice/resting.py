@@ -118,7 +118,7 @@ def _judge_card_table(surface: str, die: int, rules: ThrowRules, found: Findings
 
 
 LOOSE_CHIPS_RULE = "H-LEGAL-3"
-"""The rule by which loose chips are foreign objects if read literally; the dealer decides (!H-14)."""
+"""The rule that, read literally, makes loose chips foreign objects; the dealer decides (!H-14)."""
 
 
 def judge_loose_chips(seen: str, die: int, rules: ThrowRules, found: Findings) -> None:
@@ -205,7 +205,7 @@ def _face(rest: DieRest, die: int, rules: ThrowRules, found: Findings) -> int | 
         return None
     if len(sides) > 1:
         names = " and ".join(str(side) for side in sorted(sides))
-        _judge_aslant("cocked", f"die {die} rests on its sides {names}", die, rules, found)
+        _judge_aslant("cocked", f"die {die} rests on sides {names}", die, rules, found)
         return None
     if sides:
         return _opposite(rest, sides.pop(), die, found)

@@ -33,7 +33,8 @@ def judge_solid(scene: Scene, found: Findings) -> None:
     if one is not None and two is not None and _overlap_at_rest(scene, one, two):
         distance = hypot(one.x - two.x, one.y - two.y)
         found.add_review(
-            "conflict", f"both dice were seen at rest in the same place, {distance:.0f} mm apart"
+            "conflict",
+            f"both dice were seen at rest where there is room for only one, {distance:.0f} mm apart",
         )
         return
     mean = _mean_distance_if_close(scene)

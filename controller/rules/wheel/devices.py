@@ -76,7 +76,7 @@ class WheelDevices:
     def receive(self, reading: Reading, *, begun: bool) -> None:
         """Handle a device's report about its state, in time order.
 
-        `begun` tells whether the ball has interrupted a beam.
+        `begun` says whether the ball has interrupted a beam.
         """
         if isinstance(reading, DeviceDown):
             if self.serves(reading.dev, _WHEEL_KINDS):

@@ -83,7 +83,9 @@ def test_two_rests_in_one_place_are_a_conflict() -> None:
     one = of(thrown(dice()), 1)
     verdict = judged(rested(x=one.x + 1.0, y=one.y))
     assert verdict.ruling is Ruling.REVIEW
-    assert verdict.reasons[0].seen == "both dice were seen at rest in the same place, 1 mm apart"
+    assert (
+        verdict.reasons[0].seen == "both dice were seen at rest where there is room for only one, 1 mm apart"
+    )
 
 
 @pytest.mark.parametrize(
@@ -194,7 +196,7 @@ def test_C34_PT_1i_a_face_that_contradicts_the_resting_side_is_a_conflict() -> N
 def test_C34_PT_2_more_than_one_resting_side_is_void() -> None:
     verdict = judged(rested(up=None, resting_sides=(3, 5), on="chips", tilt_deg=40.0))
     assert ruled(verdict) == (Ruling.VOID, [("cocked", 2)])
-    assert verdict.reasons[0].seen == "die 2 rests on its sides 3 and 5"
+    assert verdict.reasons[0].seen == "die 2 rests on sides 3 and 5"
 
 
 def test_34_13_a_tilted_die_without_a_face_or_resting_side_is_a_review() -> None:

@@ -35,7 +35,10 @@ def beside(apart_mm: float, *, all_the_way: bool = True, seed: int = 1) -> Throw
 def test_dice_at_rest_nearer_than_an_edge_are_a_conflict(apart_mm: float) -> None:
     verdict = judged(beside(apart_mm, all_the_way=False), C34)
     assert verdict.ruling is Ruling.REVIEW
-    assert f"both dice were seen at rest in the same place, {apart_mm:.0f} mm apart" in verdict.sentence
+    assert (
+        f"both dice were seen at rest where there is room for only one, {apart_mm:.0f} mm apart"
+        in verdict.sentence
+    )
 
 
 def test_one_die_reported_twice_is_recognized_by_the_mean_distance() -> None:

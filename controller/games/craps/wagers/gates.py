@@ -29,7 +29,7 @@ class BetRequest(Request, frozen=True, kw_only=True, tag="bet"):
     """Make a bet of `amount` cents.
 
     `base` is the id of the flat bet behind which odds are placed. `dice` are the two faces of a Hop bet, in
-    either order. `late` tells whether the dice had already left the shooter's hand. `confirmed` tells whether
+    either order. `late` says whether the dice had already left the shooter's hand. `confirmed` says whether
     both the dealer and the boxperson have confirmed a late bet (C34-MK-1b).
     """
 

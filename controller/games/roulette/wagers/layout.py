@@ -50,7 +50,7 @@ class Spot:
 
 
 class NoSuchSpot(Exception):
-    """The layout has no such spot. `rule` is the rule of the refusal; `reason` says what is accepted."""
+    """The layout has no such spot. `rule` is the rule that forbids it; `reason` says what is accepted."""
 
     def __init__(self, rule: str, reason: str) -> None:
         super().__init__(reason)
@@ -61,7 +61,7 @@ class NoSuchSpot(Exception):
 class Layout:
     """The layout for one kind of wheel.
 
-    `zero_splits` tells whether the splits 0-1, 0-2, 00-2 and 00-3 are offered (!R-13).
+    `zero_splits` says whether the splits 0-1, 0-2, 00-2 and 00-3 are offered (!R-13).
     """
 
     def __init__(self, wheel: Wheel = "double_zero", *, zero_splits: bool = True) -> None:
