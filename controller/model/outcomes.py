@@ -329,7 +329,7 @@ class ShooterChanged(Data, frozen=True, kw_only=True):
 
 
 class TableEvent(Data, frozen=True, kw_only=True):
-    """A change of the table or a device, or a refused input.
+    """A change in the state of the table or of a device, or a refused input.
 
     `what` is the input, device or object concerned. `cause` is a stable code. `says` is a message for people.
     """

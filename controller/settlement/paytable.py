@@ -223,7 +223,7 @@ def find_uneven_pay(
 ) -> Finding | None:
     """Return a finding if a bet of one chip can't be paid exactly at this ratio.
 
-    The finding states the stakes that can be.
+    The finding states the stakes that can be paid exactly.
     """
     part = payout(chip_cents, ratio, pay_unit_cents)
     if not part.breakage:
