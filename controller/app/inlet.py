@@ -159,7 +159,8 @@ class Inlet:
         lost, self._lost = self._lost, {}
         now = self._now()
         for dev, loss in lost.items():
-            reason = f"{loss.readings} readings lost, because the core could not keep up"
+            count = "1 reading" if loss.readings == 1 else f"{loss.readings} readings"
+            reason = f"{count} lost, because the core could not keep up"
             down = DeviceDown(t=loss.first_us, dev=dev, reason=reason, code=OVERFLOW)
             self._append(msgspec.structs.replace(down, arrived=loss.first_us))
         for dev, loss in lost.items():

@@ -361,7 +361,7 @@ class JournalWalk:
                     raise self._fault(
                         "journal_bad_signature",
                         row.n,
-                        "a decision to prune without a valid signature",
+                        "a pruning decision without a valid signature",
                         "the table key's signature",
                     )
                 pruned = _PRUNED.decode(row.body)

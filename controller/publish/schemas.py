@@ -197,7 +197,7 @@ def _message(family: Family, type_: str) -> Json:
     return {
         "name": type_,
         "title": type_,
-        "summary": _first_line(kind),
+        "summary": _summary(kind),
         "contentType": CONTENT_TYPE,
         "payload": _payload(_file(family, type_)),
     }
@@ -207,7 +207,7 @@ def _plain_message(name: str, kind: type) -> Json:
     return {
         "name": name,
         "title": name,
-        "summary": _first_line(kind),
+        "summary": _summary(kind),
         "contentType": JSON,
         "payload": _payload(f"{name}.schema.json"),
     }
@@ -221,8 +221,8 @@ def _file(family: Family, type_: str) -> str:
     return f"{family}/{type_}.schema.json"
 
 
-def _first_line(kind: type) -> str:
-    return (kind.__doc__ or "").strip().splitlines()[0]
+def _summary(kind: type) -> str:
+    return " ".join((kind.__doc__ or "").partition("\n\n")[0].split())
 
 
 def _components(*kinds: type) -> tuple[list[Json], dict[str, Json]]:

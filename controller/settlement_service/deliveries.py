@@ -67,7 +67,7 @@ RefusalCode = Literal[
 
 
 class AcknowledgedDelivery(NamedTuple):
-    """The outcome is committed, now or earlier. The table's journal needs its id and chain hash."""
+    """The outcome has been committed, just now or earlier. The journal needs its id and chain hash."""
 
     table: str
     id: str

@@ -320,14 +320,14 @@ class HttpRequests:
         if do == "rounds":
             return json_answer(_rounds.dump_json(self._views.rounds(ask.table, ask.limit)))
         if do in ("tables", "alarms"):
-            return self._list_tokens(do)
+            return self._list(do)
         if do in ("wager", "change", "bet", "bets"):
             return self._answer_wager(ask, do, caller, own=reach == "own")
         if reach == "own" and caller.player != ask.player:
             raise _forbidden(caller)
         return self._answer_account(ask, do, RequestIdentity(caller, ask.key))
 
-    def _list_tokens(self, do: Action) -> HttpAnswer:
+    def _list(self, do: Action) -> HttpAnswer:
         if do == "tables":
             return json_answer(_tables.dump_json(self._views.tables()))
         return json_answer(_alarms.dump_json(self._views.alarms()))

@@ -73,6 +73,7 @@ def test_an_overflow_marks_the_affected_device_down_where_readings_were_lost() -
     )
     assert down_wheel.reason.startswith("2 readings lost")
     assert isinstance(down_cam, DeviceDown)
+    assert down_cam.reason.startswith("1 reading lost")
     assert [type(up_wheel), type(up_cam)] == [DeviceUp, DeviceUp]
     assert taken(inlet) == []
 

@@ -253,6 +253,7 @@ def test_the_asyncapi_document_refers_to_existing_schemas() -> None:
         declared[name] = {message["name"] for message in channel["messages"].values()}
         for message in channel["messages"].values():
             assert message["payload"]["schema"]["$ref"].removeprefix("./") in made
+            assert message["summary"].endswith("."), message["summary"]
     operations = api["operations"].values()
     retained = {one["channel"]["$ref"] for one in operations if one["bindings"]["mqtt"]["retain"]}
     assert retained == {"#/channels/status", "#/channels/board"}

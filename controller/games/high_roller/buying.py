@@ -44,14 +44,19 @@ def _rank_of(card: str | int) -> int | None:
     return rank_of(text) or (rank_of(text[:-1]) if text[-1:] in ("C", "D", "H", "S") else None)
 
 
+def seat_name(seat: Seat | None, what: str) -> str:
+    """Return a seat's name. Raise InputRefused if no seat is given."""
+    if seat is None or not str(seat):
+        raise InputRefused("bad_argument", f"{what} needs a seat; enter it again")
+    return str(seat)
+
+
 def seated(state: HighRollerState, seat: Seat | None, what: str) -> tuple[HighRollerState, str]:
     """Seat a player if necessary; return the state and the seat's name.
 
     Raise InputRefused if no seat is given.
     """
-    if seat is None or not str(seat):
-        raise InputRefused("bad_argument", f"{what} needs a seat; enter it again")
-    name = str(seat)
+    name = seat_name(seat, what)
     if name in state.names:
         return state, name
     seats = sorted((*state.seats, seat), key=lambda s: (not str(s).isdecimal(), len(str(s)), str(s)))
@@ -285,8 +290,11 @@ def leave(state: HighRollerState, name: str) -> HighRollerState:
     Raise InputRefused if no player at the table has this seat.
     """
     if name not in state.names or name in state.gone:
+        seats = ", ".join(other for other in state.names if other not in state.gone)
         raise InputRefused(
-            "bad_argument", f"leave: found seat {name}, expected the seat of a player at the table"
+            "bad_argument",
+            f"leave: found seat {name}, expected the seat of a player at the table ({seats or 'no players'});"
+            " enter it again",
         )
     if state.cards.get(name) or state.owed.get(name) or state.stage not in (*BUYING, "button_draw"):
         return state.replace(gone=(*state.gone, name))

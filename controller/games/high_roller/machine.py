@@ -398,7 +398,7 @@ class HighRoller(PlaysThrows):
         self._agenda.publish("card.pitched", seen.t, pitched)
 
     def _leave(self, entered: Input) -> None:
-        name = str(entered.seat)
+        name = buying.seat_name(entered.seat, "leave")
         held = self._state.cards.get(name) or self._state.owed.get(name)
         left = buying.leave(self._state, name)
         if held and self._rules.leaver == "void_game" and self._machine.allows("abandon"):

@@ -233,7 +233,8 @@ class Deals:
         folded = self._folded
         both = [position for position in positions if position in folded]
         if both:
-            self.attempts.note_late(f"position {', '.join(both)} was folded but has a Play wager (T-DEAL-4)")
+            have = "has" if len(both) == 1 else "have"
+            self.attempts.note_late(f"{_were_folded(both)} but {have} a Play wager (T-DEAL-4)")
 
     def _unanswered(self) -> str:
         """Return the reason to check folds on positions that might have Play; empty if there is none.
@@ -244,7 +245,7 @@ class Deals:
         if not folded:
             return ""
         return (
-            f"position {', '.join(folded)} was folded, but Play was requested there and the settlement engine"
+            f"{_were_folded(folded)}, but Play was requested there and the settlement engine"
             " did not report whether it was granted (T-DEAL-4); check the player's account, then accept the"
             " deal or enter play"
         )
@@ -480,6 +481,12 @@ SET_CARD_NEEDS = (
     "set_card needs a card by rank and suit, its position, and in `what` the card it replaces, if any;"
     " enter it again"
 )
+
+
+def _were_folded(positions: Sequence[str]) -> str:
+    if len(positions) == 1:
+        return f"position {positions[0]} was folded"
+    return f"positions {' and '.join(positions)} were folded"
 
 
 def _act_of(entered: Input) -> Act:

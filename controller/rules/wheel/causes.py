@@ -217,13 +217,17 @@ def same_direction(case: Case) -> Reason | None:
     return case.reason("same_direction", f"the ball and the rotor both turned {_IN_WORDS[rotor]}")
 
 
+def _beams(numbers: Sequence[int]) -> str:
+    return f"beam{'s' if len(numbers) > 1 else ''} {', '.join(map(str, numbers))}"
+
+
 def direction_doubtful(case: Case) -> Reason | None:
-    """R-SPIN-1: the ball seems to run with the rotor, but too many pulses are stray for certainty."""
+    """R-SPIN-1: the ball seems to run with the rotor, but too many pulses are stray to be certain."""
     ball, rotor = case.ball, case.rotor_direction
     if ball is None or rotor is None or ball.direction != rotor or not _is_doubtful(ball):
         return None
     seen = (
-        f"the ball seems to have run {rotor}, in the rotor's direction,"
+        f"the ball seems to have run {_IN_WORDS[rotor]}, in the rotor's direction,"
         f" but {ball.stray_pulses} of the pulses are stray"
     )
     return case.reason("missing_reading", seen)
@@ -272,8 +276,8 @@ def rotor_reversed(case: Case) -> Reason | None:
     if reversal is not None:
         if not case.trace.in_play(reversal.first_us):
             return None
-        turned = reversal.shown_by.direction
-        return case.reason("rotor_reversed", f"the rotor reversed to {turned} during the spin")
+        now = _IN_WORDS[reversal.shown_by.direction]
+        return case.reason("rotor_reversed", f"the rotor reversed during the spin and now turns {now}")
     stops_us = trace.rotor.stops_us()
     if (
         trace.pockets.confirmed is None
@@ -293,10 +297,10 @@ def rotor_handled(case: Case) -> Reason | None:
     reversal = case.reversal
     if reversal is None or case.trace.in_play(reversal.first_us) or case.was_confirmed_by(reversal.first_us):
         return None
-    turned = reversal.shown_by.direction
+    now = _IN_WORDS[reversal.shown_by.direction]
     return case.reason(
         "missing_reading",
-        f"the rotor reversed to {turned} when the ball might already have been at rest, before a number was"
+        f"the rotor reversed and now turns {now}; the ball might already have been at rest, but no number was"
         " confirmed",
     )
 
@@ -339,8 +343,8 @@ def ball_direction_unknown(case: Case) -> Reason | None:
     ball = case.ball
     if ball is None or ball.direction is not None:
         return None
-    beams = ", ".join(map(str, sorted({at.beam for at in ball.passes})))
-    return case.reason("missing_reading", f"beams {beams} alone do not show the direction of the ball")
+    beams = sorted({at.beam for at in ball.passes})
+    return case.reason("missing_reading", f"{_beams(beams)} alone can't show the direction of the ball")
 
 
 def revolutions_unclear(case: Case) -> Reason | None:
@@ -394,8 +398,8 @@ def pocket_missing(case: Case) -> Reason | None:
     if len(placed) < len(reads):
         return case.reason(
             "missing_reading",
-            f"index passes determined no pocket for {len(reads) - len(placed)} of {len(reads)} pocket"
-            " readings",
+            f"the pocket could not be determined from the index passes for {len(reads) - len(placed)} of"
+            f" {len(reads)} pocket readings",
         )
     return case.reason("missing_reading", f"only {len(placed)} of {needed} pocket readings were received")
 
@@ -465,7 +469,8 @@ def index_contradicts(case: Case) -> Reason | None:
         return None
     return case.reason(
         "conflict",
-        f"the last index pass showed {contrary.direction}, the passes before it the opposite direction",
+        f"the last index pass showed the rotor turning {_IN_WORDS[contrary.direction]}, the passes before it"
+        " the opposite direction",
     )
 
 
@@ -500,11 +505,10 @@ def notices(case: Case) -> list[Notice]:
     found: list[Notice] = []
     ball, trace = case.ball, case.trace
     if ball is not None and len(ball.passes) >= 2 * len(case.wheel.beams_deg):
-        silent = [str(beam) for beam, pulses in enumerate(trace.chain.pulse_counts) if not pulses]
+        silent = [beam for beam, pulses in enumerate(trace.chain.pulse_counts) if not pulses]
         if silent:
-            found.append(
-                Notice(code="beam_silent", seen=f"track beam {', '.join(silent)} was never interrupted")
-            )
+            were = "was" if len(silent) == 1 else "were"
+            found.append(Notice(code="beam_silent", seen=f"track {_beams(silent)} {were} never interrupted"))
     if trace.drop is None and trace.pockets.confirmed is not None:
         found.append(Notice(code="drop_silent", seen="the drop sensor did not fire"))
     for reading in case.objects():

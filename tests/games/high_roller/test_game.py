@@ -228,6 +228,16 @@ def test_gap_H_19_the_cards_of_a_player_who_leaves_stay_in_and_the_dealer_rolls_
     assert HighRollerTable(state=table.state).enter("buy", seat="2").state.names == ("2",)
 
 
+def test_a_player_who_leaves_is_named_by_a_seat_in_the_game() -> None:
+    table = two_players().enter("leave", seat="5").enter("leave")
+    unknown, missing = table.end().data(TableEvent)
+    assert (
+        unknown.says
+        == "leave: found seat 5, expected the seat of a player at the table (1, 2); enter it again"
+    )
+    assert missing.says == "leave needs a seat; enter it again"
+
+
 def test_gap_H_19_a_house_may_void_the_game_of_a_player_who_leaves() -> None:
     table = HighRollerTable(changed(leaver="void_game")).button(s1="Q", s2="9").buys("1", 7).buys("2", 8)
     table.enter("start_roll").enter("leave", seat="2")

@@ -325,6 +325,13 @@ def test_T_DEAL_4_a_position_folded_before_its_play_was_reported_goes_to_review(
     assert called(table.enter("play", seat="1").end()).folds == ()
 
 
+def test_T_DEAL_4_each_position_folded_after_an_unanswered_request_for_play_is_named() -> None:
+    table = seated().deals().enter("play_asked", "settlement", seats=["1", "2"])
+    table.enter("fold", "dealer", seat="1", after_s=20).enter("fold", "dealer", seat="2")
+    (review,) = table.quiet(1).played.data(DealReview)
+    assert review.reasons[0].seen.startswith("positions 1 and 2 were folded, but Play was requested there")
+
+
 def test_T_DEAL_4_play_is_kept_if_the_dealer_reopens_bets_before_the_cards() -> None:
     """The engine reports Play again in the new round, before bets close."""
     table = placed(seated().enter("no_more_bets"), "1").enter("open_bets")

@@ -41,7 +41,7 @@ def test_gap_R_8_a_rotor_reversed_long_after_the_ball_came_to_rest_voids_nothing
         readings = [r for r in readings if not isinstance(r, BallDrop)]
     table = played(SILENT, readings)
     assert (table.verdict.ruling, set(codes(table.verdict))) == (Ruling.REVIEW, {"missing_reading"})
-    assert "reversed to ccw" in table.verdict.sentence
+    assert "reversed and now turns counter-clockwise" in table.verdict.sentence
     reported = [r.t for r in readings if isinstance(r, RotorIndex) and r.direction == "ccw"]
     assert table.decided_us == reported[1]
 

@@ -144,7 +144,7 @@ def test_R_SPIN_1_no_direction_is_guessed_from_beams_that_cannot_show_it(
     made = spin(Scene(wheel=scene.wheel, dead_beams=scene.dead_beams, rotor=rotor))
     verdict = judged(made)
     assert (verdict.ruling, codes(verdict)) == (Ruling.REVIEW, ["missing_reading"])
-    assert "do not show the direction of the ball" in verdict.reasons[0].seen
+    assert "can't show the direction of the ball" in verdict.reasons[0].seen
     assert verdict.revolutions == pytest.approx(15.0, abs=1.1)
 
 

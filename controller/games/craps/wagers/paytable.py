@@ -302,6 +302,9 @@ class CrapsPayTable:
         for name, numbers, possible in self._numbers():
             if wrong := [number for number in numbers if number not in possible]:
                 raise ValueError(f"{name} on {', '.join(map(str, possible))}, not on {wrong[0]}")
+        for name, odds in self.odds.items():
+            if unpaid := [str(number) for number in BOX_NUMBERS if number not in odds.pays]:
+                raise ValueError(f"{name} on {', '.join(unpaid)} too, because any of these may be the point")
         minimum, maximum = self.settings.minimum_cents.value, self.settings.maximum_cents.value
         if minimum and maximum and minimum > maximum:
             raise ValueError(f"a maximum_cents of at least the minimum_cents ({minimum})")

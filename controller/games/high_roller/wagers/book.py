@@ -124,9 +124,7 @@ _UNKNOWN = Refusal(
     BOOK_ID, "no card with this id is in the game; name one that was bought and is still undecided"
 )
 _DUPLICATE_ID = Refusal(BOOK_ID, "a card with this id has already been bought; give each card its own id")
-_RUNNING = Refusal(
-    "H-CLOSE-1", "a game is in progress; finish or void it before you end the hours of operation"
-)
+_RUNNING = Refusal("H-CLOSE-1", "a game is in progress; finish or void it before you close for the day")
 _GAME_LINE = "game:"
 _GAME_ID = Refusal(BOOK_ID, f"ids that begin with {_GAME_LINE} are reserved for games; use a different id")
 

@@ -215,9 +215,10 @@ class ThreeCardBook(Book):
         if not others or (policy.value and len(others) == 1 and _adjacent(seat, others[0])):
             return None
         may = "two adjacent positions" if policy.value else "one position"
+        positions = f"position{'s' if len(others) > 1 else ''} {' and '.join(others)}"
         return Refusal(
             policy.rule,
-            f"a player may bet on {may}; {player} has position {', '.join(others)} and can't add {seat}",
+            f"a player may bet on {may}; {player} has {positions} and can't add {seat}",
         )
 
     def _refuse_change(self, request: Increase | Reduce | Remove) -> AnswerLine:

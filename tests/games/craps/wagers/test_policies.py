@@ -115,6 +115,14 @@ def test_a_pay_table_without_one_of_the_four_line_bets_is_refused() -> None:
         replace(table, line={"pass": table.line["pass"]})
 
 
+def test_odds_without_a_number_that_may_be_the_point_are_refused() -> None:
+    table = paytable(C34)
+    odds = table.odds["pass_odds"]
+    some = replace(odds, pays={number: pays for number, pays in odds.pays.items() if number not in (4, 10)})
+    with pytest.raises(ValueError, match="pass_odds on 4, 10 too, because any of these may be the point"):
+        replace(table, odds={**table.odds, "pass_odds": some})
+
+
 def test_a_number_that_a_wager_cannot_be_on_is_refused() -> None:
     table = paytable(CV1)
     with pytest.raises(ValueError, match="hard on 4, 6, 8, 10, not on 5"):
