@@ -66,7 +66,7 @@ class Kind(DeviceKind):
             try:
                 check_hardware(address)
             except PortError as error:
-                expected = "a machine with the extra `hardware` installed"
+                expected = "a machine with the `hardware` extra installed"
                 yield DeviceMistake(
                     ("chip",), f"{address.chip} ({error})", expected, f"see docs/devices/{self.name}.md"
                 )

@@ -60,7 +60,7 @@ def sink_for(
     if settings.to == "embedded":
         raise UnfitSettings(
             "publish: `to: embedded` needs a settlement engine in this process;"
-            " install the controller with the extra `settlement`, or publish `to: mqtt`"
+            " install the controller with the `settlement` extra, or publish `to: mqtt`"
         )
     alarm.report(PublishFault("settlement_missing", table, "no `publish:` section and no settlement engine"))
     return None
@@ -82,7 +82,7 @@ def _mqtt_sink(
     except ModuleNotFoundError as error:
         raise UnfitSettings(
             f"publish: `to: mqtt` needs paho-mqtt, but {error.name} can't be imported;"
-            " install the controller with the extra `mqtt`"
+            " install the controller with the `mqtt` extra"
         ) from error
     try:
         return MqttSink(table, settings.mqtt, alarm, now_us=now_us, random_fraction=random_fraction, pin=pin)

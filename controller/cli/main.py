@@ -245,7 +245,7 @@ def advice(error: ImportError, command: str) -> str | None:
         return None
     wanted = _ALL_OF.get(command, extra)
     return (
-        f"{command}: the package {package} from the extra `{extra}` is not installed;"
+        f"{command}: the package {package} from the `{extra}` extra is not installed;"
         f" in the project's folder, run `make tools` or .venv/bin/pip install '.[{wanted}]'"
     )
 

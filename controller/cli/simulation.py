@@ -304,7 +304,7 @@ def table_file(
 
 
 def _sensors(section: Value) -> dict[str, Value]:
-    """Return the keys about a device's readings; the keys about its port are replaced."""
+    """Return the keys that describe a device's readings; those that describe its port are replaced."""
     assert isinstance(section, dict)
     return {key: section[key] for key in ("reads", "wall", "channels") if key in section}
 

@@ -108,7 +108,7 @@ def _monotonic_us(stamp_ns: int) -> int:
 def port_at(address: Address, table_us: TableTime = _monotonic_us) -> AnyPort:
     """Return an unopened port for this address.
 
-    The function imports the GPIO libraries, so a table without GPIO does not need them.
+    The GPIO libraries are imported only for a GPIO address, so that other tables do not need them.
 
     Args:
         address: The address.

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("serial", reason="pyserial comes with the extra `hardware`")
+pytest.importorskip("serial", reason="pyserial comes with the `hardware` extra")
 
 from controller.cli.main import main
 from controller.cli.simulation import boards_in

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("serial", reason="pyserial comes with the extra `hardware`")
+pytest.importorskip("serial", reason="pyserial comes with the `hardware` extra")
 
 from controller.app.control import Control
 from controller.app.peers import Groups

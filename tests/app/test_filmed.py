@@ -17,8 +17,8 @@ from random import Random
 import msgspec
 import pytest
 
-pytest.importorskip("cv2", reason="OpenCV comes with the extra `vision`")
-pytest.importorskip("serial", reason="pyserial comes with the extra `hardware`")
+pytest.importorskip("cv2", reason="OpenCV comes with the `vision` extra")
+pytest.importorskip("serial", reason="pyserial comes with the `hardware` extra")
 
 from controller.cli.link import conversation
 from controller.cli.main import main

@@ -11,7 +11,7 @@ from random import Random
 
 import pytest
 
-pytest.importorskip("serial", reason="pyserial comes with the extra `hardware`")
+pytest.importorskip("serial", reason="pyserial comes with the `hardware` extra")
 
 from controller.app.daemon import Daemon
 from controller.app.device_types import hardware_of, load_with_hardware

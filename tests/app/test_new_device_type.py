@@ -15,7 +15,7 @@ from drivers.link.station import Hub, Station
 from drivers.registry import DEVICE_MODULES
 from tests.app import door_box
 
-pytest.importorskip("serial", reason="pyserial comes with the extra `hardware`")
+pytest.importorskip("serial", reason="pyserial comes with the `hardware` extra")
 
 TABLE = """\
 table: pit-3

@@ -200,7 +200,7 @@ def main() -> int:
         import serial  # noqa: F401, PLC0415 - only to check that it is installed
     except ImportError:
         sys.stdout.write(
-            "link          not measured: pyserial is not installed; install the extra `hardware`\n"
+            "link          not measured: pyserial is not installed; install the `hardware` extra\n"
         )
         return 0
     rows = [

@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 import pytest
 
-pytest.importorskip("cv2", reason="OpenCV comes with the extra `vision`")
+pytest.importorskip("cv2", reason="OpenCV comes with the `vision` extra")
 
 import cv2
 

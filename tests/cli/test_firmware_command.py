@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("littlefs", reason="littlefs-python comes with the extra `firmware`")
+pytest.importorskip("littlefs", reason="littlefs-python comes with the `firmware` extra")
 
 from controller.cli.firmware import firmware_id
 from controller.cli.main import main

@@ -88,7 +88,7 @@ def test_wrong_usage_is_exit_2(argv: list[str], says: str, capsys: pytest.Captur
 def test_a_virtual_table_in_a_folder_too_deep_for_its_sockets_is_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    pytest.importorskip("serial", reason="pyserial comes with the extra `hardware`")
+    pytest.importorskip("serial", reason="pyserial comes with the `hardware` extra")
     deep = tmp_path / ("x" * 100)
     assert cli.main(["simulate", "roulette", "--throws", "1", "--dir", str(deep)]) == 2
     assert "expected at most 90, because a socket's path" in capsys.readouterr().err

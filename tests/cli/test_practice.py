@@ -13,7 +13,7 @@ from typing import cast
 import msgspec
 import pytest
 
-pytest.importorskip("serial", reason="pyserial comes with the extra `hardware`")
+pytest.importorskip("serial", reason="pyserial comes with the `hardware` extra")
 
 from controller.cli import practice
 from controller.cli.link import Json, ask

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("sqlalchemy", reason="the extra `settlement` is not installed")
+pytest.importorskip("sqlalchemy", reason="the `settlement` extra is not installed")
 
 from controller.cli.main import main
 

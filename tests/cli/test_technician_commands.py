@@ -16,7 +16,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-pytest.importorskip("serial", reason="pyserial comes with the extra `hardware`")
+pytest.importorskip("serial", reason="pyserial comes with the `hardware` extra")
 
 from controller.cli import main as cli
 from controller.cli.link import ask

@@ -3,7 +3,7 @@
 import pytest
 from playwright.sync_api import Page, expect
 
-pytest.importorskip("cv2", reason="OpenCV comes with the extra `vision`")
+pytest.importorskip("cv2", reason="OpenCV comes with the `vision` extra")
 
 from controller.evidence.pictures import Closed
 from tests.console.conftest import SignIn

@@ -62,7 +62,7 @@ def test_a_broker_is_chosen_by_name() -> None:
 
 def test_without_the_library_the_message_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "controller.publish.mqtt", None)
-    with pytest.raises(ValueError, match="install the controller with the extra `mqtt`"):
+    with pytest.raises(ValueError, match="install the controller with the `mqtt` extra"):
         chosen(PublishSettings(to="mqtt", mqtt=MqttSettings(host="localhost")))
 
 

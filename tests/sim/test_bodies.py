@@ -21,7 +21,7 @@ from drivers.sim.dice import TABLE
 from tests.sim.body_logs import observe
 
 engine = pytest.importorskip(
-    "drivers.sim.bodies.engine", reason="the extra `physics` is not installed", exc_type=ImportError
+    "drivers.sim.bodies.engine", reason="the `physics` extra is not installed", exc_type=ImportError
 )
 recording = pytest.importorskip("drivers.sim.bodies.recording", exc_type=ImportError)
 

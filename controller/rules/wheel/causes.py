@@ -45,14 +45,14 @@ _MAX_UNSEEN_SPEED_RATIO = 2.0
 _MAX_STRAY_FRACTION = 0.15
 """Fraction of stray pulses above which the direction alone is not enough to void a spin."""
 _MARK_OVERDUE_TURNS = 1.3
-"""Turns after the mark's last pass from which the next pass is overdue. A board that missed the mark might
-also have missed the launch."""
+"""Number of turns since the mark's last pass after which the next pass is overdue. A board that missed the
+mark might also have missed the launch."""
 SENSED = frozenset({BallBeam, BallDrop, BallOut, ForeignObject, PocketBall, RotorIndex})
 """Readings of a wheel's sensors."""
 
 
 class Case:
-    """One spin as presented to the judge: the readings, and the run that the ball's pulses prove."""
+    """One spin as presented to the judge: the readings, and the run that the ball's pulses show."""
 
     def __init__(
         self, trace: SpinTrace, ball: BallRun | None, seen: Sequence[Reading], decided_at_us: int
@@ -133,7 +133,7 @@ class Case:
         return None
 
     def _first_lap_us(self) -> int:
-        """Return the duration of a lap at the speed of the ball's first step; 0 if the ball made no step."""
+        """Return the duration of a lap at the ball's initial speed; 0 if the ball passed only one beam."""
         if self.ball is None or len(self.ball.passes) < 2:
             return 0
         first, second = self.ball.passes[:2]

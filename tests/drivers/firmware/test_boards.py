@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("serial", reason="pyserial comes with the extra `hardware`")
+pytest.importorskip("serial", reason="pyserial comes with the `hardware` extra")
 
 from controller.model.readings import BallBeam, BallDrop, DeviceDown, Input, PocketBall, RotorIndex, Switch
 from tests.drivers.firmware.bench import PYTHONS, Bench

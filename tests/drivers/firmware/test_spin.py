@@ -8,8 +8,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-pytest.importorskip("serial", reason="pyserial comes with the extra `hardware`")
-pytest.importorskip("sqlalchemy", reason="SQLAlchemy comes with the extra `settlement`")
+pytest.importorskip("serial", reason="pyserial comes with the `hardware` extra")
+pytest.importorskip("sqlalchemy", reason="SQLAlchemy comes with the `settlement` extra")
 
 from controller.model.outcomes import SpinCalled
 from controller.model.readings import BallBeam, BallDrop, Input, PocketBall, RotorIndex

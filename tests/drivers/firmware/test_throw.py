@@ -9,9 +9,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
-pytest.importorskip("serial", reason="pyserial comes with the extra `hardware`")
-pytest.importorskip("sqlalchemy", reason="SQLAlchemy comes with the extra `settlement`")
-pytest.importorskip("numpy", reason="numpy comes with the extra `vision`")
+pytest.importorskip("serial", reason="pyserial comes with the `hardware` extra")
+pytest.importorskip("sqlalchemy", reason="SQLAlchemy comes with the `settlement` extra")
+pytest.importorskip("numpy", reason="numpy comes with the `vision` extra")
 
 from controller.model.outcomes import RollCalled
 from controller.model.readings import Input, WallImpact

@@ -10,8 +10,8 @@ from random import Random
 
 import pytest
 
-pytest.importorskip("serial", reason="pyserial comes with the extra `hardware`")
-pytest.importorskip("numpy", reason="numpy comes with the extra `vision`")
+pytest.importorskip("serial", reason="pyserial comes with the `hardware` extra")
+pytest.importorskip("numpy", reason="numpy comes with the `vision` extra")
 
 from controller.model.readings import WallImpact
 from tests.drivers.firmware.bench import PYTHONS, Bench, install

@@ -2,7 +2,7 @@
 
 import pytest
 
-pytest.importorskip("serial", reason="pyserial comes with the extra `hardware`")
+pytest.importorskip("serial", reason="pyserial comes with the `hardware` extra")
 
 from drivers.device import StreamAddress
 from drivers.link.ports import port_at

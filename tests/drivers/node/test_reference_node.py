@@ -14,7 +14,7 @@ from threading import Thread
 
 import pytest
 
-pytest.importorskip("serial", reason="pyserial comes with the extra `hardware`")
+pytest.importorskip("serial", reason="pyserial comes with the `hardware` extra")
 
 from controller.model.readings import AnyReading, DeviceDown, DeviceUp, WallImpact
 from drivers.link.serial_port import SerialPort
