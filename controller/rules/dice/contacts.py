@@ -6,7 +6,7 @@ an impact at that position and time. Each contact holds the costs of all explana
 """
 
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from math import inf, log, sqrt
 from typing import NamedTuple
@@ -176,7 +176,7 @@ def _contacts_in_span(approach: Approach, span: Span) -> list[Contact]:
             _assign_turn(min(heard, key=lambda heard_contact: abs(turn.t - heard_contact.t)), turn, heard)
     found += unmatched
     if hidden is None:
-        found += _slow_turns(approach, span, found)
+        found += filter(None, [_drifted(approach, span, found)])
     if beyond is not None:
         found.append(beyond)
     if not found:
@@ -485,7 +485,7 @@ def _fell_back(approach: Approach, span: Span) -> Contact | None:
     sd = approach.noise(m - 1, m + 1) / sqrt(NEAREST_POINTS)
     if not 3.0 * sd < approach.gaps[-1] - means[m] <= STAYED_MM:
         return None
-    contact = _slow_turn(approach, m, means[m], sd)
+    contact = _nearest_contact(approach, m, means[m], sd)
     contact.seen = (
         f"die {approach.path.die.number} fell back from the {approach.wall} wall, but"
         f" {_silence(approach, contact.t)[1]}"
@@ -493,35 +493,30 @@ def _fell_back(approach: Approach, span: Span) -> Contact | None:
     return contact
 
 
-def _slow_turns(approach: Approach, span: Span, found: list[Contact]) -> list[Contact]:
-    """Return a contact for the nearest position of a die that drifted to the wall and away again.
+def _drifted(approach: Approach, span: Span, found: Sequence[Contact]) -> Contact | None:
+    """Return a contact for a die that drifted to the wall and away again.
 
-    Such a die turns so slowly that its position shows a touch better than its speed does. There is none if
-    one of the contacts `found` is a touch at that time, or may be one.
+    Such a die turns so slowly that its position shows a touch better than its speed does. There is no such
+    contact if one of those in `found` is, or may be, a touch at that time.
     """
     means = _mean_gaps(approach, span)
     if not means or not found:
-        return []
+        return None
     m = min(means, key=means.__getitem__)
     t = approach.path.times[m]
     same = [contact for contact in found if contact.touch < inf and abs(contact.t - t) <= SLOW_TURN_MS]
     sd = approach.noise(m - 1, m + 1) / sqrt(NEAREST_POINTS)
     farthest = max(mean for k, mean in means.items() if k >= m)
     if any(contact.heard or contact.doubtful for contact in same) or farthest - means[m] <= 3.0 * sd:
-        return []
-    slow = _slow_turn(approach, m, means[m], sd)
-    slow.touch += (
-        max(
-            (_unheard_cost(approach, turn.t, turn.change, turn.change - turn.min_change) for turn in same),
-            default=bands.UNHEARD,
-        )
-        - bands.UNHEARD
-    )
-    slow.seen = (
+        return None
+    contact = _nearest_contact(approach, m, means[m], sd)
+    unheard = [_unheard_cost(approach, turn.t, turn.change, turn.change - turn.min_change) for turn in same]
+    contact.touch += max(unheard, default=bands.UNHEARD) - bands.UNHEARD
+    contact.seen = (
         f"die {approach.path.die.number} came slowly to the {approach.wall} wall and away again, but"
         f" {_silence(approach, t)[1]}"
     )
-    return [slow]
+    return contact
 
 
 def _mean_gaps(approach: Approach, span: Span) -> dict[int, float]:
@@ -532,7 +527,8 @@ def _mean_gaps(approach: Approach, span: Span) -> dict[int, float]:
     }
 
 
-def _slow_turn(approach: Approach, m: int, nearest: float, sd: float) -> Contact:
+def _nearest_contact(approach: Approach, m: int, nearest: float, sd: float) -> Contact:
+    """Return a contact at the point where a slow die was nearest to the wall."""
     contact = Contact(
         wall=approach.wall,
         t=approach.path.times[m],
