@@ -169,7 +169,7 @@ def _replays(connection: Connection, games: Games) -> Iterator[str]:
             if booked.get(account, 0) != replayed.get(account, 0):
                 yield (
                     f"table {table.name}: {account} moved by {booked.get(account, 0)} cents, "
-                    f"but in the replay by {replayed.get(account, 0)}"
+                    f"but by {replayed.get(account, 0)} in the replay"
                 )
 
 
