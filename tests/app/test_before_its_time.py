@@ -148,7 +148,7 @@ def test_R_SPIN_3_while_bets_are_open_the_timing_of_ball_and_rotor_is_not_publis
     )
     assert beams_in(RemoteJournal(table.socket).recording(name)) == 0
     assert main(["explain", "--socket", table.socket]) == 1
-    assert "can be read after bets have closed" in capsys.readouterr().err
+    assert "can be read only after bets have closed" in capsys.readouterr().err
 
     table.feed(lines_of(feed[launched:], 10 * SECOND_US))
     table.feed([tick(feed[-1][0] + 20 * SECOND_US)])
