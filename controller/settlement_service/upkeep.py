@@ -168,13 +168,13 @@ def _replays(connection: Connection, games: Games) -> Iterator[str]:
         for account in sorted(booked.keys() | replayed.keys()):
             if booked.get(account, 0) != replayed.get(account, 0):
                 yield (
-                    f"table {table.name}: {account} moved by {booked.get(account, 0)} cents, "
-                    f"but by {replayed.get(account, 0)} in the replay"
+                    f"table {table.name}: the balance of {account} changed by {booked.get(account, 0)}"
+                    f" cents, but by {replayed.get(account, 0)} in the replay"
                 )
 
 
 KEEP_DAYS = 30
-"""Minimum age, in days, at which an answer may be dropped. A client without an answer repeats its request
+"""Age, in days, at which an answer may be dropped. A client without an answer repeats its request
 within minutes; a month also covers an outage or the investigation of a complaint."""
 SLICE = 500
 """Number of rows examined per transaction. Each transaction delays bets by a few milliseconds."""

@@ -57,7 +57,7 @@ _WAGERS = select(schema.wagers.c.id).where(
 )
 """All these statements are built once. Building a statement takes as long as running it."""
 MOVES = frozenset({"dice_released", "ball_drop", "first_card"})
-"""Causes of a close of bets that also mark the moment at which the dice, the ball or a card moves."""
+"""Reasons for closing bets that also mark the moment at which the dice, the ball or a card moves."""
 encode = msgspec.json.Encoder().encode
 Row = dict[str, object]
 

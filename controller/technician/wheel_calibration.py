@@ -118,7 +118,7 @@ def angle_difference_deg(after_deg: float, before_deg: float) -> float:
 
 
 def _middle_deg(angles_deg: Sequence[float]) -> float:
-    """Return the median of angles around their mean direction; single outliers do not affect it."""
+    """Return the median of angles around their mean direction; a few outliers do not affect it."""
     around = mean_angle_deg(angles_deg)
     return (around + median(angle_difference_deg(angle, around) for angle in angles_deg)) % 360.0
 

@@ -415,7 +415,8 @@ class ThreeCard(PlaysAttempts):
         positions = left_to_right(seat for seat in named if seat is not None)
         if not positions or DEALER in positions or len(positions) != len(named) or "" in positions:
             raise InputRefused(
-                "bad_argument", "seats needs the positions dealt in, each once; enter them again"
+                "bad_argument",
+                "`seats` must list each position that is dealt in exactly once; enter them again",
             )
         self.deals.end_last()
         if entered.what is None:

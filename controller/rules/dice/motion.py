@@ -15,10 +15,9 @@ FEW_POINTS, MANY_POINTS = 3, 5
 """Number of points to which a line is fitted: few for a fast die, whose motion changes with every frame, and
 many for a slow one."""
 KINK_ERRORS = 3.0 * sqrt(6.0)
-"""Maximum difference between two successive speeds of a slow die whose earlier points may be included in the
-incoming path, in position errors over the duration. It is three standard deviations. Each speed spans two
-steps, and the point between them is part of both, so the difference has a standard deviation of sqrt(6)
-errors."""
+"""Maximum difference, in position errors over the duration, between two successive speeds of a slow die whose
+more distant points may be included in a path. It is three standard deviations. Each speed spans two steps,
+and the point between them is part of both, so the difference has a standard deviation of sqrt(6) errors."""
 HIDDEN_POINTS = 8
 """Number of points to which a line is fitted beside a period in which the die was hidden. Extrapolation over
 such a period requires a more precise speed."""
@@ -26,8 +25,8 @@ FAST_M_PER_S = 1.0
 """Speed, in m/s, below which a die is slow. A thrown die is faster. A slow die rolls to a stop, and spin and
 felt bend its path."""
 MAX_BOUNCE_MS = 11.0
-"""Time, in ms, after which the position error of an unseen die no longer increases. The die has then met the
-felt more than once, in varying directions."""
+"""Time, in ms, after which the position error of an unseen die no longer increases. By then, the die has
+hit the felt more than once, from varying directions."""
 SLOWING = 0.002
 """Loss of a die's speed on felt, in mm/ms per ms. It is 2 m/s2, the middle of the range observed in
 throws."""

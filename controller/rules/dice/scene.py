@@ -101,7 +101,8 @@ class DieSeen:
 
 
 MOVED_MM = 15.0
-"""Distance, in mm, from its resting position beyond which a die counts as moved. It is most of an edge."""
+"""Distance, in mm, from its resting position beyond which a die counts as moved. This is most of the length
+of a die's edge."""
 
 
 @dataclass(slots=True)
