@@ -18,7 +18,7 @@ from tests.settlement_service.rig import House, SealedTable
         ("UPDATE tables SET next_seq = 9", "is waiting for outcome 9"),
         ("UPDATE wagers SET stake = 1", "its wagers add up to"),
         ("DELETE FROM steps WHERE n = 1", "can't be replayed"),
-        ("UPDATE steps SET body = replace(body, '\"1\"', '\"2\"')", "in the replay by"),
+        ("UPDATE steps SET body = replace(body, '\"1\"', '\"2\"')", "in the replay"),
         ("UPDATE keys SET public_key = zeroblob(32)", "is not signed"),
     ],
 )
