@@ -378,7 +378,7 @@ def admit(table: EnrolledTable, raw: RawRequest, answer: Admitted | MissingState
         )
     if statement.takes != ("late" if late else "play" if closed else "wagers"):
         raise RequestRefused(
-            "TABLE-WORD", "the table does not accept such requests now; nothing was accepted"
+            "TABLE-WORD", "the table is not accepting such requests at the moment; nothing was accepted"
         )
     if statement.takes == "play" and str(raw.get("seat")) in statement.folded:
         raise RequestRefused("T-DEAL-4", f"position {raw['seat']} has folded")

@@ -51,9 +51,9 @@ class TimedLimits:
 
 _S = 1_000_000
 TIMED: Mapping[str, TimedLimits] = {
-    # At 4 rev/s, which is faster than any launch (2.5 rev/s), the ball returns after 250 ms and cuts a beam
-    # for at least 1.2 ms (a 12 mm chord at 9.8 m/s). At the drop, the ball passes in 20 ms and might cut the
-    # beam twice.
+    # At 4 rev/s, which is faster than any launch (2.5 rev/s), the ball returns after 250 ms and breaks a beam
+    # for at least 1.2 ms (a 12 mm chord at 9.8 m/s). At the drop, the ball passes in 20 ms and might break
+    # the beam twice.
     "ball_beam": TimedLimits(50_000, 150_000, 1_000, 5 * _S, middle=True),
     "ball_drop": TimedLimits(500_000, 2 * _S, 5_000, 5 * _S, middle=False),
     "ball_out": TimedLimits(500_000, 2 * _S, 5_000, 30 * _S, middle=False),
@@ -62,7 +62,7 @@ TIMED: Mapping[str, TimedLimits] = {
     "rotor_phase": TimedLimits(0, 0, 2_000, 0, middle=True),
     # Pockets pass every 50 ms at 0.5 rev/s.
     "pocket_ball": TimedLimits(20_000, 40_000, 2_000, 0, middle=True),
-    # A 39 mm chip that falls through a beam at 3 m/s cuts the beam for 13 ms, or less near the chip's edge.
+    # A 39 mm chip that falls through a beam at 3 m/s breaks the beam for 13 ms, or less near the chip's edge.
     "foreign_object": TimedLimits(500_000, 2 * _S, 5_000, 0, middle=False),
     # Two dice can hit the wall 10 ms apart. The judge handles ringing that exceeds the hold-off time.
     "wall_impact": TimedLimits(4_000, 8_000, 500, 2 * _S, middle=False),
@@ -292,7 +292,7 @@ def _panel_input_mistakes(place: str, read: PanelInput) -> Iterator[str]:
     if read.kind == "input" and read.stuck_us and read.stuck_us < MIN_STUCK_US:
         yield (
             f"{place}.stuck_us: found {read.stuck_us}, expected 0 or at least {MIN_STUCK_US}, because a "
-            "person might press a button for seconds"
+            "person might hold a button down for several seconds"
         )
     kind: str = read.kind
     if not read.name:

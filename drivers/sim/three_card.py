@@ -230,7 +230,7 @@ class Simulation:
 
 
 def plain(table: Simulation, dealt: DealtHands) -> None:
-    """A deal without any mistake."""
+    """A deal without mistakes."""
     table.deal_cards(table.rotation(dealt))
     table.act(dealt)
     table.called("deal.called", dealt, grade="sensors", by=None)
@@ -375,7 +375,7 @@ def card_corrected(table: Simulation, dealt: DealtHands) -> None:
 
 
 def play_after_fold(table: Simulation, dealt: DealtHands) -> None:
-    """A player who has folded enters play, and the table refuses the input."""
+    """A player who has folded enters `play`, and the table refuses the input."""
     seat = table.rng.choice(table.seats)
     right = DealtHands(dealt.hands, [s for s in table.seats if s == seat or s in dealt.folds])
     table.deal_cards(table.rotation(right))

@@ -33,7 +33,7 @@ class _Unwatched(NamedTuple):
 
 
 def judge_unwatched(scene: Scene, rules: ThrowRules, found: Findings, *, decided_at_us: int) -> None:
-    """Add a review for each die that was not watched for some time, or only a notice if it lies as before."""
+    """Add a review for each die that was unwatched for a time, or only a notice if it has not moved."""
     limit_us = rules.unwatched_ms * 1000.0
     rule = found.causes.get("off_table")
     for die in scene.dice:

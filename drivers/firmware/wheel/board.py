@@ -10,7 +10,7 @@ from drivers.firmware.shared.lamps import Lamps
 from drivers.firmware.shared.program import Board
 
 FLICKER_US = 5000
-"""Time within which another edge belongs to the same pass. A 20 mm ball at 3 m/s cuts a beam for 7 ms."""
+"""Time within which another edge belongs to the same pass. A 20 mm ball at 3 m/s breaks a beam for 7 ms."""
 PAIR_US = 60000
 """Maximum time that the mark takes to move from one index sensor to the other: 15 ms at 0.2 rev/s."""
 LOOPS = 32
