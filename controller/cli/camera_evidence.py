@@ -40,7 +40,7 @@ EXAMPLES = (
     "tablectl camera evidence delete 5f0c... --reason 'a guest asked'",
 )
 SHOWN_DIGITS = 12
-"""Number of a digest's digits in messages, enough to distinguish files."""
+"""Number of digits of a digest shown in messages, enough to distinguish files."""
 
 
 def open_keeper(wanted: EvidenceSettings | None) -> StorageThread | None:

@@ -198,7 +198,7 @@ class CameraWatch:
             if self._album is not None:
                 self._album.forget()
         if self._view.doubtful:
-            # A throw's clip also shows what hides the table, but such frames yield no readings.
+            # A throw's clip also shows what hides the table, but the frames that show it yield no readings.
             return readings or self._add_pictures(t_us, picture, [])
         seen = self._follower.frame(t_us, frame, self._reduction.still(picture))
         return readings + self._add_pictures(t_us, picture, seen)

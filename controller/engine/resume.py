@@ -88,7 +88,7 @@ class StoppedState(NamedTuple):
     held: bool
     bets_closed: bool
     lock: TableEvent | None = None
-    """The data of the lock: the journal's last lock, or the lock at this start; None if unreadable."""
+    """The data of the journal's last lock, or of the lock applied at this start; None if unreadable."""
 
 
 def resume(
@@ -204,7 +204,7 @@ class CutOffAttempts:
 
     @property
     def awaited(self) -> Awaited | None:
-        """The first pending attempt, as an attempt that awaits a ruling; None if no attempt is pending."""
+        """The first pending attempt, in the form of one that awaits a ruling; None if there is none."""
         if not self.pending:
             return None
         cut = self.pending[0]

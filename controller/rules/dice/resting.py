@@ -223,7 +223,7 @@ def _face(rest: DieRest, die: int, rules: ThrowRules, found: Findings) -> int | 
 
 
 def _opposite(rest: DieRest, side: int, die: int, found: Findings) -> int | None:
-    """Return the face up of a die that leans on chips, which is opposite the resting side (C34-PT-1i)."""
+    """Return the upper face of a die that leans on chips: the one opposite its resting side (C34-PT-1i)."""
     face = 7 - side
     if rest.up is not None and rest.up != face:
         found.add_review(
