@@ -486,7 +486,7 @@ SET_CARD_NEEDS = (
 def _were_folded(positions: Sequence[str]) -> str:
     if len(positions) == 1:
         return f"position {positions[0]} was folded"
-    return f"positions {' and '.join(positions)} were folded"
+    return f"positions {', '.join(positions[:-1])} and {positions[-1]} were folded"
 
 
 def _act_of(entered: Input) -> Act:

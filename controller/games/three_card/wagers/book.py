@@ -215,7 +215,7 @@ class ThreeCardBook(Book):
         if not others or (policy.value and len(others) == 1 and _adjacent(seat, others[0])):
             return None
         may = "two adjacent positions" if policy.value else "one position"
-        positions = f"position{'s' if len(others) > 1 else ''} {' and '.join(others)}"
+        positions = f"position{'s' if len(others) > 1 else ''} {', '.join(others)}"
         return Refusal(
             policy.rule,
             f"a player may bet on {may}; {player} has {positions} and can't add {seat}",
