@@ -11,7 +11,7 @@ from controller.console.keys import CHIPS, keys_for
 from controller.model.pockets import colour_of
 
 PANELS = ("head", "state", "ruling", "picture", "now", "results", "trouble", "table")
-"""The panels of the staff's page. Each is also the name of a template and of an element."""
+"""The panels of the staff page. Each is also the name of a template and of an element."""
 WAIT_SHOWN_MS = 1000
 """Minimum length of a hold that is shown. Nobody can act during a shorter hold."""
 _TOTALS = tuple(map(str, range(2, 13)))
@@ -39,13 +39,13 @@ class Pages:
         self._board = self._env.get_template("board.html")
 
     def staff(self, now: ScreenState, session: Session) -> str:
-        """Return the staff's page."""
+        """Return the staff page."""
         return self._env.get_template("staff.html").render(
             session=session, panels=self.panels(now, session), names=PANELS
         )
 
     def panels(self, now: ScreenState, session: Session) -> dict[str, str]:
-        """Return the panels of the staff's page, by name."""
+        """Return the panels of the staff page, by name."""
         floor = now.floor
         keys = None if floor is None or not floor.up else keys_for(floor, session.role)
         return {

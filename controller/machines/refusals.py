@@ -40,7 +40,7 @@ REFUSALS: dict[str, str] = {
     "must_roll": "this roll can't be skipped; every player must roll at least once, and again after a tie",
     "no_attempt": "no attempt is open to a ruling; an attempt interrupted by a power cut can only be voided",
     "no_button": "nobody has the button; first draw one card for each player to decide who gets it",
-    "no_change": "nothing would change; the input repeats what already applies",
+    "no_change": "nothing would change; the input asks for what is already in force",
     "no_deal": "no cards are out; play, fold and set_card are for a deal in progress",
     "no_late_wager": "no wager with this id awaits confirmation; it must be entered while the dice are out",
     "no_game": "no game is being played; sell cards first",
@@ -77,7 +77,7 @@ REFUSALS: dict[str, str] = {
     "table_open": "the table is open; close it first",
     "testing": "the table is in test mode, which accepts no other input; switch it off first",
     "too_few_players": "a game needs two or more players with cards; sell cards first",
-    "too_many_positions": "that player would have too many positions; name fewer, or another player",
+    "too_many_positions": "that player would have too many positions; enter fewer, or a different player",
     "turn_passed": "the buy-in has passed this seat; the player may buy in the re-buy",
     "under_way": "an attempt is in progress; wait until it is decided",
     "unknown_input": "this game has no such input",
@@ -102,7 +102,7 @@ _MAY_NOT_SET_FACES = {
     "boxperson": frozenset({"dealer", "stickperson"}),
     "dealer": frozenset({"stickperson"}),
 }
-"""The staff roles that may not set the faces, by the role that decides them (C34-PT-3)."""
+"""The staff roles that may not set the faces, by the role that rules on them (C34-PT-3)."""
 
 
 def require_role(entered: Input, rules: RuleSet) -> None:

@@ -37,7 +37,7 @@ class DatabaseFile:
         self._log_identity = None
 
     def loss(self) -> str | None:
-        """Return why writes will be lost when the engine ends; None if they will be kept."""
+        """Return why writes will be lost when the engine stops; None if they will be kept."""
         try:
             if _identity_of(self._path) != self._identity:
                 return "another file has replaced the open one; stop the engine and restore the correct file"

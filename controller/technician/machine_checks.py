@@ -82,9 +82,9 @@ _THROTTLED = {
     1: "the processor's frequency is capped",
     2: "the processor is throttled",
     3: "the processor is too hot",
-    16: "the supply voltage has been too low at some time since the machine started",
-    18: "the processor has been throttled at some time since the machine started",
-    19: "the processor has been too hot at some time since the machine started",
+    16: "the supply voltage was too low at some time since the machine started",
+    18: "the processor was throttled at some time since the machine started",
+    19: "the processor was too hot at some time since the machine started",
 }
 """Bits of `vcgencmd get_throttled`, from the Raspberry Pi's documentation."""
 

@@ -16,7 +16,7 @@ from drivers.vision.stills import Crop
 LOST_US = 250_000
 """Time without a sighting after which a die is lost."""
 MAX_AREA_FACES = 5.0
-"""Maximum area of a die's spot, in die faces, reached by a die blurred over three edges."""
+"""Maximum area of a die's spot, in die faces: the area of a die blurred over three edges."""
 TOGETHER_FACES = 1.9
 """Minimum area of a spot of two dice, at rest or slightly blurred, in die faces."""
 BOTH_FRACTION = 0.8
@@ -29,8 +29,8 @@ JOINED_FACTOR = 1.4
 MAX_EDGES_PER_US = 8.0 / 19_000
 """Maximum speed of a die. Thrown 19 mm dice move at 1 to 7 m/s, and a die near the camera appears faster."""
 PACE_FRAMES = 5
-"""Number of most recent frames whose maximum speed is taken as the limit on a die's speed. A bounce does not
-accelerate a die."""
+"""Number of latest frames in which a die's highest speed is taken as its limit. A bounce does not accelerate
+a die."""
 CUT_MAX_EDGES = 2.5
 """Maximum distance, in die edges, of a die at the border from its predicted position. The border cuts off a
 part of the die and its blur."""

@@ -24,7 +24,7 @@ from drivers.sim.bodies.flights import END_WALLS, FLAT_DEG, Flight, Place, Stay
 from drivers.sim.scenes import CAMERA, Feed, Truth, Verdict, in_order_of_arrival, with_camera_lag
 
 Why = Literal["brushed", "rim", "band", "names", "leaning", "hidden", "zone_edge"]
-"""Reason why a review is as correct as the verdict.
+"""Why a review is as acceptable an outcome as the verdict.
 
 `brushed`: a die touched the wall so softly that the sensor might miss it. `rim`: a die struck the top of an
 end wall. `band`: the position of a die's centre does not show whether the die touched the wall. `names`: the
@@ -107,7 +107,7 @@ class Watch:
         *,
         rightward: bool = True,
     ) -> None:
-        """Draw when a die is hidden, when a sensor detects a knock, and when the dice's names are swapped."""
+        """Choose at random when a die is hidden, a sensor detects a knock, and the names are swapped."""
         self.flight = flight
         self.table = table
         self.rng = rng
@@ -252,7 +252,7 @@ class Watch:
         moments = sorted(self._meetings)
         touches = self.flight.strikes()
         stories = {(False, False, 0)}
-        """Whether the die of each name has struck, and the die that the first name follows."""
+        """Whether the die with each name has struck, and the number of the die that has the first name."""
         times = [-1, *moments, 1 << 60]
         for begin, end in pairwise(times):
             struck = [any(t.die == die and begin < t.t_us <= end for t in touches) for die in (0, 1)]
@@ -416,7 +416,7 @@ class Watch:
         return self._placed((track.x_mm[-1], track.y_mm[-1]))
 
     def _placed(self, place: Place) -> Place:
-        """Convert a place of the flight to the table; a throw to the left is rotated by half a turn."""
+        """Convert a position to the table's coordinates; a throw to the left is rotated by half a turn."""
         if self.rightward:
             return place
         return self.flight.length_mm - place[0], self.flight.width_mm - place[1]
