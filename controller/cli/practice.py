@@ -189,7 +189,9 @@ class Score:
             what = f"the review was not ruled on; the correct result was {_result(right.result)}"
             return MissedAction(published.number, what, self._remedy(right.result, turn.card), published.rule)
         rule = self.spoken_rule if right.result is None else self.read_rule
-        what = f"the table has {_result(published.result)}; the correct result was {_result(right.result)}"
+        what = (
+            f"the table recorded {_result(published.result)}; the correct result was {_result(right.result)}"
+        )
         return MissedAction(published.number, what, self._remedy(right.result, turn.card), rule)
 
     def _remedy(self, result: Result | None, card: Input | None) -> str:

@@ -115,14 +115,14 @@ def _finish_rotation(file: Path, last: _Step, found: str) -> Ed25519PrivateKey:
 
 
 def _last_step(history: Path) -> _Step | None:
-    """Return the last step of the key's history; an incomplete last line is ignored."""
+    """Return the last entry of the key's history; an incomplete last line is ignored."""
     written = history.read_bytes() if history.exists() else b""
     lines = written[: written.rfind(b"\n") + 1].splitlines()
     try:
         return _decode_step(lines[-1]) if lines else None
     except msgspec.MsgspecError as error:
         raise ValueError(
-            f"{history}: found an unreadable last line ({error}), expected a step of the key's history;"
+            f"{history}: found an unreadable last line ({error}), expected an entry of the key's history;"
             " restore the file from a backup"
         ) from error
 

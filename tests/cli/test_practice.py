@@ -162,13 +162,13 @@ def test_a_review_without_a_ruling_is_missed_with_its_rule() -> None:
 
 def test_a_void_that_no_sensor_can_detect_is_missed_if_not_entered() -> None:
     told = shown(played((HAND, [said(1, (3, 4))]), (MISREAD, [said(2, (3, 4))])))
-    assert f"the table has 3-4; the correct result was void: enter no_roll ({SPOKEN})" in told
-    assert f"the table has 3-4; the correct result was 5-5: enter set_dice 5 5 ({READ})" in told
+    assert f"the table recorded 3-4; the correct result was void: enter no_roll ({SPOKEN})" in told
+    assert f"the table recorded 3-4; the correct result was 5-5: enter set_dice 5 5 ({READ})" in told
 
 
 def test_a_wrong_ruling_counts_as_missed() -> None:
     told = shown(played((UNSURE, [review(1), void(1, "called")])))
-    assert f"the table has void; the correct result was 3-4: enter set_dice 3 4 ({READ})" in told
+    assert f"the table recorded void; the correct result was 3-4: enter set_dice 3 4 ({READ})" in told
 
 
 def test_a_ruling_after_the_next_throw_has_begun_counts_for_the_throw_that_it_names() -> None:

@@ -135,7 +135,7 @@ def judge_hits(scene: Scene, rules: ThrowRules, found: Findings, *, warnings: in
     met = find_encounters(scene, rules)
     if met.far is None and _needs_far(rules):
         # A hit or a miss at either end decides nothing if the far end is unknown.
-        seen = "the far end is unknown: neither a hand nor a direction of flight was seen"
+        seen = "the far end is unknown: no hand was seen, and the direction of flight is not clear"
         found.add_review("missing_reading", seen)
         return WallFindings()
     walls = _WallJudgement(scene, rules, found, met).judge(warnings)
@@ -173,8 +173,8 @@ def _sounds(scene: Scene, contact: Contact, made: frozenset[int]) -> list[int]:
 def _sure_hits(scene: Scene, met: WallEncounters) -> Iterator[SureHit]:
     """Yield the proven hits by one die alone in a precisely measured turn.
 
-    A turn larger than any that a landing causes counts at any loudness. The judge thus learns the loudness
-    again if a sensor has become less sensitive.
+    A turn larger than any that a landing causes counts at any loudness. The judge can thus relearn the
+    loudness if a sensor has become less sensitive.
     """
     account = met.account
     if account is None or any(path.jumps for path in met.paths):

@@ -6,7 +6,7 @@ between two frames. At each meeting, the judge therefore compares the jumps of t
 and with the names swapped.
 
 If both tracks jump, each onto the other die's path, the names were certainly swapped. A die that passes the
-other at 5 m/s moves 55 mm to the next frame, and no die can jump that far.
+other at 5 m/s moves 55 mm by the next frame, and no die can jump that far.
 """
 
 from bisect import bisect_left
@@ -20,7 +20,7 @@ from controller.rules.dice.paths import MIN_NOISE_MM, Path, measure
 from controller.rules.dice.scene import Scene
 
 MEETING_MS = 30.0
-"""Maximum time, in ms, between two steps with close dice that belong to one meeting. It is three frames."""
+"""Maximum time, in ms, between two steps of one meeting in which the dice are close: three frames."""
 MARGIN_MS = 50.0
 """Margin, in ms, before the first and after the last evidence of a touch. A swap outside this period changes
 only the names."""
@@ -39,8 +39,8 @@ the paths of the dice alone never rule out its names."""
 WALL_EDGES = 2.5
 """Distance from a wall, in edges, within which a die may reach the wall and return between two frames."""
 KNOCKED_M_PER_S = 0.75
-"""Change of speed, in m/s, below which a die need not have collided. It is three errors of a speed over three
-steps."""
+"""Change of speed, in m/s, below which a die need not have collided. It is three times the error of a speed
+measured over three steps."""
 COLLISION_FRACTIONS = tuple(n / 16 for n in range(17))
 """Fractions of a step at which a collision is tested. At 5 m/s, two dice approach each other by 7 mm in a
 sixteenth of a frame."""
@@ -61,7 +61,7 @@ class Meeting(NamedTuple):
 
 
 class _Step(NamedTuple):
-    """One die's step across a moment: its start, its end, and its speeds before and after (mm/ms)."""
+    """One die's step that spans a moment: its start, its end, and its speeds before and after (mm/ms)."""
 
     x: float
     y: float
@@ -158,7 +158,7 @@ def _meeting(scene: Scene, paths: tuple[Path, Path], t: float, reach: float, noi
         *_costs_if_knocked_into_a_wall(scene, (one, two), error),
     ]
     if all(swapped > kept + bands.MARGIN for kept, swapped in costs):
-        # Exclude a wall hit one step earlier or later from the speeds.
+        # Measure the speeds without the step before or after, in which a die may have hit a wall.
         costs.append(_costs_from_near_steps(scene, paths, t, error))
     kept, swapped = min(costs, key=lambda both: both[1] - both[0])
     cheapest = min(kept, swapped)
@@ -269,7 +269,7 @@ def _at_wall(scene: Scene, one: _Step, two: _Step) -> bool:
 
 
 def _no_room_cost(scene: Scene, one: _Step, two: _Step, error: float) -> float:
-    """Return the cost of a collision that swapped speeds and names without enough room for the dice.
+    """Return the cost of a collision that swapped speeds and names although the dice had too little room.
 
     Dice collide with their centres at least an edge apart. If each then takes the other's speed and name, its
     track jumps by that distance. A swap of dice that flew on unchanged needs no collision.
@@ -300,7 +300,7 @@ def _collide(start: _Step, end: _Step, fraction: float) -> tuple[tuple[float, fl
 
 
 def _may_be_near(paths: tuple[Path, Path], t: float, reach: float) -> bool:
-    """Return, by a quick check, whether the dice may be near each other in the step across a moment.
+    """Return, by a quick check, whether the dice may be near each other in the step that spans a moment.
 
     Dice that fly towards each other pass within a step. If their names are swapped there, no point shows them
     near each other.
@@ -385,7 +385,7 @@ def _from_line(p: tuple[float, float], a: tuple[float, float], b: tuple[float, f
 
 
 def swap_names_after(paths: tuple[Path, Path], t: float) -> tuple[Path, Path]:
-    """Return the paths with their tails swapped from a time on; each path belongs to the die of its tail."""
+    """Return the paths with their tails swapped after this time; each path belongs to its tail's die."""
     (one, i), (two, j) = ((path, bisect_left(path.times, t)) for path in paths)
     knocked = _has_turned(one, i) and _has_turned(two, j)
     return _splice(two, j, one, i, knocked=knocked), _splice(one, i, two, j, knocked=knocked)
@@ -450,7 +450,7 @@ def _has_jump_near(paths: tuple[Path, Path], t: float, near_ms: float) -> bool:
 
 
 def _passing_distance(paths: tuple[Path, Path], t: float) -> float:
-    """Return the smallest distance, in mm, between the dice in the step across a moment."""
+    """Return the smallest distance, in mm, between the dice in the step that spans a moment."""
     (one, i), (two, j) = ((path, bisect_left(path.times, t)) for path in paths)
     if not (0 < i < len(one.times) and 0 < j < len(two.times)):
         return float("inf")

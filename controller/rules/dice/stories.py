@@ -182,8 +182,9 @@ def _struck_twice(
     """Yield the stories in which one die made both dice's impacts and the names were swapped in between.
 
     The die came back from the wall, met the other die and was knocked into the wall again. Dice of equal mass
-    then exchange their speeds, so the tracks show two dice that passed through each other. Each touch matches
-    the tracks as well as it does with the camera's names. Only the meeting distinguishes the stories.
+    then exchange their speeds, so the tracks show two dice that passed through each other. With the names
+    swapped, each touch matches the tracks as well as with the camera's names. Only the meeting distinguishes
+    the stories.
     """
     own = own_stories[True, True]
     struck = [[scene.ms(scene.impacts[i].t) for i in made] for made in own.made]
@@ -192,7 +193,7 @@ def _struck_twice(
             if not struck[first] or not struck[last]:
                 continue
             between = max(struck[first]) < meeting.t < min(struck[last])
-            # In a shorter time, no die leaves the wall and returns; `_add_shoved_matches` covers that case.
+            # No die can leave the wall and return in less time; `_add_shoved_matches` covers that case.
             if between and min(struck[last]) - max(struck[first]) > bands.SHOVE_MS:
                 cost = own.cost + max(meeting.swapped - meeting.kept, 0.0)
                 both, none = frozenset(own.made[0] | own.made[1]), frozenset[int]()
