@@ -5,6 +5,7 @@ positive counter-clockwise as seen from above. x runs from the left end wall to 
 the stickperson's rail to the boxperson's rail. On the wire, `kind` names the type.
 """
 
+from collections.abc import Mapping
 from typing import Annotated, Literal
 
 import msgspec
@@ -20,6 +21,7 @@ Die = Literal[1, 2]
 Face = Literal[1, 2, 3, 4, 5, 6]
 Wall = Literal["left", "right", "front", "back"]
 Turning = Literal["cw", "ccw"]
+TURNING_IN_WORDS: Mapping[Turning, str] = {"cw": "clockwise", "ccw": "counter-clockwise"}
 Surface = Literal[
     "felt",
     "cards",

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from controller.model.effects import Judged
 from controller.model.geometry import Wheel
 from controller.model.readings import (
+    TURNING_IN_WORDS,
     BallOut,
     DeviceDown,
     DeviceUp,
@@ -199,7 +200,8 @@ def ball_lines(seen: SpinSeen) -> Iterator[str]:
         yield f"slowed from {seen.run[0].speed_rev_per_s:.2f} to {end.speed_rev_per_s:.2f} rev/s"
     else:
         yield "the pulses do not match the run of a ball"
-    direction = seen.ball_direction or "in an unknown direction"
+    ball = seen.ball_direction
+    direction = TURNING_IN_WORDS[ball] if ball else "in an unknown direction"
     yield f"ran {direction}; caused {own} of {len(seen.pulses)} pulses"
     cut = {pulse.beam for pulse in seen.pulses}
     silent = [str(beam) for beam in range(seen.beams) if beam not in cut]
@@ -226,7 +228,7 @@ def pocket_lines(seen: SpinSeen) -> Iterator[str]:
     if seen.rotor_direction is None:
         yield "no index pass during the spin showed the rotor's direction"
     else:
-        yield f"rotor {seen.rotor_direction}, {seen.turn_s:.2f} s per turn"
+        yield f"rotor {TURNING_IN_WORDS[seen.rotor_direction]}, {seen.turn_s:.2f} s per turn"
     if seen.reads:
         numbers = ", ".join(read.number or "unknown" for read in seen.reads)
         count = sum(read.counts for read in seen.reads)

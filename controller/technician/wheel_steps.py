@@ -6,7 +6,15 @@ from itertools import pairwise
 from statistics import median
 
 from controller.model.geometry import Wheel
-from controller.model.readings import AnyReading, BallBeam, BallDrop, PocketBall, RotorIndex, WheelStatus
+from controller.model.readings import (
+    TURNING_IN_WORDS,
+    AnyReading,
+    BallBeam,
+    BallDrop,
+    PocketBall,
+    RotorIndex,
+    WheelStatus,
+)
 from controller.rules.wheel.rotor import BORDER_FRACTION, PocketRead, Rotor, place_read
 from controller.technician.steps import SensorFinding, finding, not_seen
 
@@ -160,7 +168,8 @@ class TurnRotor:
             faults.append(f"expected {MIN_INDEX_PASSES} passes")
         if max(gaps) > _GAP * median(gaps):
             faults.append("a pass was missed; check the sensor's distance from the mark")
-        message = f"{len(self.passes)} passes, {' and '.join(directions)}, {rpm:.1f} rpm"
+        turning = " and ".join(TURNING_IN_WORDS[direction] for direction in directions)
+        message = f"{len(self.passes)} passes, {turning}, {rpm:.1f} rpm"
         return [
             finding(
                 "rotor_index",
@@ -282,6 +291,7 @@ class PlayGame:
         flags = [status.flags for status in self.states if status.flags]
         rpm = None if last.rotor_rpm_x10 is None else last.rotor_rpm_x10 / 10
         speed = "an unknown speed" if rpm is None else f"{rpm} rpm"
-        message = f"number {last.number}, rotor {last.direction or 'of unknown direction'} at {speed}"
+        turning = TURNING_IN_WORDS[last.direction] if last.direction else "of unknown direction"
+        message = f"number {last.number}, rotor {turning} at {speed}"
         faults = [f"the wheel reported flags {sorted(set(flags))} (docs/devices/ss2.md)"] if flags else []
         return [finding("wheel_status", message, *faults, number=str(last.number), rpm=rpm)]

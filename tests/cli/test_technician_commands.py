@@ -266,7 +266,7 @@ def test_an_automatic_wheel_plays_one_game_in_its_test(tmp_path: Path) -> None:
     finally:
         live.end()
     assert code == 0, out
-    assert re.search(r"pass    wheel_status     number \d+, rotor (cw|ccw) at \d+\.\d rpm", out)
+    assert re.search(r"pass    wheel_status     number \d+, rotor (counter-)?clockwise at \d+\.\d rpm", out)
     assert again == 0, outputs
     assert "switched on and off, but not confirmed" in outputs
 

@@ -14,7 +14,7 @@ PICTURES = Path(__file__).parents[2] / "docs" / "pictures"
     [
         ("no-roll", "Roll 3: No Roll. Die 1 stopped 109 mm short"),
         ("roll", "Roll 9: called. Roll 5-5"),
-        ("spin", "Spin 1: called. 0: the ball ran cw"),
+        ("spin", "Spin 1: called. 0: the ball ran clockwise"),
         ("too-few-revolutions", "Spin 2: No Spin. 2.2 turns (2.2 to 2.9), 4 required"),
     ],
 )

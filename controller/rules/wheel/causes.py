@@ -1,12 +1,13 @@
 """The causes of a No Spin and of a review. Each rule is one function with one id."""
 
 from bisect import bisect_left
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from math import inf, isfinite
 from operator import sub
 
 from controller.model.geometry import Wheel
 from controller.model.readings import (
+    TURNING_IN_WORDS,
     BallBeam,
     BallDrop,
     BallOut,
@@ -35,7 +36,6 @@ RULES = {
     "revolutions_unclear": "R-SPIN-2",
 }
 """Rule behind each cause, for rule sets that name none."""
-_IN_WORDS: Mapping[Turning, str] = {"cw": "clockwise", "ccw": "counter-clockwise"}
 _OUTSIDE_THE_WHEEL = frozenset({"felt", "layout", "table"})
 _DROP_SPEED_TOLERANCE = 0.3
 """Maximum relative difference between a ball's drop speed and the wheel's: a few per cent, plus the effect of
@@ -214,7 +214,7 @@ def same_direction(case: Case) -> Reason | None:
     ball, rotor = case.ball, case.rotor_direction
     if ball is None or rotor is None or ball.direction != rotor or _is_doubtful(ball):
         return None
-    return case.reason("same_direction", f"the ball and the rotor both turned {_IN_WORDS[rotor]}")
+    return case.reason("same_direction", f"the ball and the rotor both turned {TURNING_IN_WORDS[rotor]}")
 
 
 def _beams(numbers: Sequence[int]) -> str:
@@ -227,7 +227,7 @@ def direction_doubtful(case: Case) -> Reason | None:
     if ball is None or rotor is None or ball.direction != rotor or not _is_doubtful(ball):
         return None
     seen = (
-        f"the ball seems to have run {_IN_WORDS[rotor]}, in the rotor's direction,"
+        f"the ball seems to have run {TURNING_IN_WORDS[rotor]}, in the rotor's direction,"
         f" but {ball.stray_pulses} of the pulses are stray"
     )
     return case.reason("missing_reading", seen)
@@ -276,7 +276,7 @@ def rotor_reversed(case: Case) -> Reason | None:
     if reversal is not None:
         if not case.trace.in_play(reversal.first_us):
             return None
-        now = _IN_WORDS[reversal.shown_by.direction]
+        now = TURNING_IN_WORDS[reversal.shown_by.direction]
         return case.reason("rotor_reversed", f"the rotor reversed during the spin and now turns {now}")
     stops_us = trace.rotor.stops_us()
     if (
@@ -297,7 +297,7 @@ def rotor_handled(case: Case) -> Reason | None:
     reversal = case.reversal
     if reversal is None or case.trace.in_play(reversal.first_us) or case.was_confirmed_by(reversal.first_us):
         return None
-    now = _IN_WORDS[reversal.shown_by.direction]
+    now = TURNING_IN_WORDS[reversal.shown_by.direction]
     return case.reason(
         "missing_reading",
         f"the rotor reversed and now turns {now}; the ball might already have been at rest, but no number was"
@@ -469,8 +469,8 @@ def index_contradicts(case: Case) -> Reason | None:
         return None
     return case.reason(
         "conflict",
-        f"the last index pass showed the rotor turning {_IN_WORDS[contrary.direction]}, the passes before it"
-        " the opposite direction",
+        f"the last index pass showed the rotor turning {TURNING_IN_WORDS[contrary.direction]}, the passes"
+        " before it the opposite direction",
     )
 
 

@@ -10,7 +10,7 @@ from math import isfinite
 import msgspec
 
 from controller.model.geometry import Wheel
-from controller.model.readings import DeviceDown, DeviceFault, DeviceUp, Reading
+from controller.model.readings import TURNING_IN_WORDS, DeviceDown, DeviceFault, DeviceUp, Reading
 from controller.model.rulesets import SpinRules
 from controller.model.verdicts import Reason, Ruling, SpinVerdict
 from controller.rules.wheel import causes
@@ -122,11 +122,14 @@ def _sentence(case: Case, ruling: Ruling, number: str | None, reasons: Sequence[
         head = "No Spin" if ruling is Ruling.VOID else "Review"
         return f"{head}: " + "; ".join(f"{reason.seen} ({reason.rule})" for reason in reasons)
     assert case.ball is not None
+    ball, rotor = case.ball.direction, case.rotor_direction
+    assert ball is not None
+    assert rotor is not None
     reads = case.trace.pockets.agreeing
     return (
-        f"{number}: the ball ran {case.ball.direction} against the {case.rotor_direction} rotor (R-SPIN-1) "
-        f"for {case.turns_seen()} (R-SPIN-2), and {len(reads)} pocket readings on as many turns agree"
-        " (R-SPIN-4)"
+        f"{number}: the ball ran {TURNING_IN_WORDS[ball]} against the {TURNING_IN_WORDS[rotor]} rotor"
+        f" (R-SPIN-1) for {case.turns_seen()} (R-SPIN-2), and {len(reads)} pocket readings on as many turns"
+        " agree (R-SPIN-4)"
     )
 
 

@@ -10,11 +10,13 @@ from typing import Literal
 import msgspec
 
 from controller.model.readings import (
+    TURNING_IN_WORDS,
     BallOut,
     DeviceDown,
     DeviceUp,
     ForeignObject,
     Reading,
+    Turning,
     WheelStatus,
 )
 from controller.model.rulesets import SpinRules
@@ -131,7 +133,7 @@ class SmartWheelGame:
         self._voids: list[Reason] = []
         self._doubts: list[Reason] = []
         self._number: str | None = None
-        self._rotor_direction: str | None = None
+        self._rotor_direction: Turning | None = None
         self._missing_since_us: int | None = None
         self._unchanged_since_us = 0
         self._announced: str | None = None
@@ -318,9 +320,9 @@ class SmartWheelGame:
         if self._rotor_direction is None:
             self._rotor_direction = status.direction
         elif status.direction != self._rotor_direction:
-            self._add_void(
-                "rotor_reversed", f"the rotor reversed to {status.direction} during the spin", status
-            )
+            now = TURNING_IN_WORDS[status.direction]
+            seen = f"the rotor reversed during the spin and now turns {now}"
+            self._add_void("rotor_reversed", seen, status)
 
     # --- findings ---
 
@@ -367,7 +369,8 @@ class SmartWheelGame:
             head = "No Spin" if ruling is Ruling.VOID else "Review"
             return f"{head}: " + "; ".join(f"{reason.seen} ({reason.rule})" for reason in reasons)
         assert self.number_by is not None
-        turning = f" against a rotor running {self._rotor_direction}" if self._rotor_direction else ""
+        rotor = self._rotor_direction
+        turning = f" against a rotor turning {TURNING_IN_WORDS[rotor]}" if rotor else ""
         announced = " after the number was announced" if self._announced else ""
         return (
             f"{self._number}: the wheel reports that the ball ran{turning} (R-SPIN-1, R-SPIN-2 on trust), "

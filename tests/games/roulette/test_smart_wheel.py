@@ -308,6 +308,8 @@ def test_a_rotor_that_reverses_during_the_spin_is_no_spin() -> None:
     lines += [*[frame(4, 33, "22", direction=0)] * 8, *[frame(5, 33, "23", direction=0)] * 4]
     published = outcomes(heard(lines))
     assert (numbers(published), no_spins(published)) == ([], [["rotor_reversed"]])
+    (no_spin,) = (o.data for o in published if isinstance(o.data, SpinNoSpin))
+    assert no_spin.reasons[0].seen == "the rotor reversed during the spin and now turns clockwise"
 
 
 def test_a_rotor_that_reverses_before_the_launch_is_normal_for_this_wheel() -> None:

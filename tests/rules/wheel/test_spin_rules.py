@@ -28,8 +28,8 @@ def test_R_SPIN_4_a_ball_at_rest_in_a_pocket_gives_its_number() -> None:
     assert verdict.revolutions_from <= 15.0 <= verdict.revolutions_to
     assert verdict.revolutions == pytest.approx(15.0, abs=0.4)
     assert verdict.sentence == (
-        "20: the ball ran ccw against the cw rotor (R-SPIN-1) for 14.8 turns (14.8 to 15.1), 4 required"
-        " (R-SPIN-2), and 3 pocket readings on as many turns agree (R-SPIN-4)"
+        "20: the ball ran counter-clockwise against the clockwise rotor (R-SPIN-1) for 14.8 turns (14.8 to"
+        " 15.1), 4 required (R-SPIN-2), and 3 pocket readings on as many turns agree (R-SPIN-4)"
     )
 
 
