@@ -268,6 +268,13 @@ def test_every_cause_of_a_rule_set_has_a_text(code: str) -> None:
     assert code in CAUSES
 
 
+@pytest.mark.parametrize("code", ["too_few_revolutions", "revolutions_unclear"])
+def test_a_cause_about_revolutions_holds_whatever_number_the_rule_set_requires(code: str) -> None:
+    ((said, _),) = causes([Reason(code=code, rule="R-SPIN-2")])
+    assert "enough" in said or "too few" in said
+    assert "four" not in said
+
+
 @pytest.mark.parametrize("code", [code for code, words in CAUSES.items() if "{die}" in words])
 def test_a_cause_of_both_dice_is_stated_once(code: str) -> None:
     both = [Reason(code=code, rule="R-1", die=1), Reason(code=code, rule="R-1", die=2)]
