@@ -10,7 +10,7 @@ from typing import Final, get_args
 
 from controller.app.clock import system_wall
 from controller.cli import doctor as command
-from controller.cli.calibrate import RequestError, guided
+from controller.cli.calibrate import KNOCKS, SPINS, THROWS, RequestError, guided
 from controller.cli.guide import Ending, Guide, TestLink
 from controller.cli.link import OutOfReachError, RefusedError
 from controller.cli.test import LAMP_WORD, ChoiceError, GuidedTest
@@ -18,7 +18,7 @@ from controller.console.technician import Answer, CheckResult, Does, GuidedWork,
 from controller.settings.mistakes import SettingsError
 from controller.settings.yaml_text import EditError
 from controller.technician import machine_checks, table_checks
-from controller.technician.calibration import MIN_THROWS, UnfitError
+from controller.technician.calibration import UnfitError
 from controller.technician.steps import STEP_TIMEOUT_S, SensorFinding, Step
 
 _TYPED: Final[dict[Answer, str]] = {
@@ -33,8 +33,6 @@ _STEP: tuple[Answer, ...] = ("done", "skip")
 _QUESTION: tuple[Answer, ...] = ("yes", "no")
 _LAMPS: tuple[Answer, ...] = ("lamp", "skip")
 _NAMES: Final[dict[Does, str]] = dict.fromkeys(get_args(Does), "Calibration") | {"test": "Test"}
-_KNOCKS, _SPINS, _THROWS = 3, 3, 2 * MIN_THROWS
-"""Numbers of knocks, spins and throws in a calibration."""
 
 
 class _PageGuide(Guide):
@@ -146,8 +144,8 @@ class _Job:
             GuidedTest(arguments, guide).run()
             return
         arguments = argparse.Namespace(
-            what=self._does, device=self._device, points=None, point=[], throws=_THROWS, knocks=_KNOCKS,
-            spins=_SPINS, pocket=None, write=False, json=False,
+            what=self._does, device=self._device, points=None, point=[], throws=THROWS, knocks=KNOCKS,
+            spins=SPINS, pocket=None, write=False, json=False,
         )  # fmt: skip
         guided(arguments, guide)
 

@@ -337,6 +337,9 @@ def _check(path: Path) -> None:
     load_table(str(path), kinds=Kinds())
 
 
+KNOCKS, SPINS = 3, 3
+THROWS = MIN_THROWS + 1
+"""Default numbers of knocks, spins and throws. One throw may miss the wall."""
 EXAMPLES = (
     "tablectl calibrate camera cam                   # asks for dice at six places on the running table",
     "tablectl calibrate walls wall-left --write",
@@ -400,22 +403,26 @@ def _add_walls(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--throws",
         type=whole_number(MIN_THROWS, 1000),
-        default=6,
+        default=THROWS,
         metavar="N",
-        help="the number of throws at the wall (default: 6)",
+        help=f"the number of throws at the wall (default: {THROWS})",
     )
     parser.add_argument(
         "--knocks",
         type=whole_number(0, 1000),
-        default=3,
+        default=KNOCKS,
         metavar="N",
-        help="the number of knocks on the rail (default: 3)",
+        help=f"the number of knocks on the rail (default: {KNOCKS})",
     )
 
 
 def _add_wheel(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--spins", type=whole_number(1, 1000), default=3, metavar="N", help="the number of spins (default: 3)"
+        "--spins",
+        type=whole_number(1, 1000),
+        default=SPINS,
+        metavar="N",
+        help=f"the number of spins (default: {SPINS})",
     )
     parser.add_argument(
         "--pocket",
