@@ -322,6 +322,11 @@ def _root(text: str) -> yaml.Node:
         raise EditError(f"found text that is not YAML ({error}), expected a table file") from error
     if root is None:
         raise EditError("found an empty file, expected a table file")
+    if not isinstance(root, yaml.MappingNode) or not root.value:
+        raise EditError(
+            "found a file without 'key: value' lines at its top level, expected a table file; choose the"
+            " table's file"
+        )
     return root
 
 

@@ -74,7 +74,10 @@ def test_rows_are_added_as_rows() -> None:
         (FILE.replace("wheel:", "wheels:"), "wheel: no such section"),
         ("table: [", "found text that is not YAML"),
         ("", "found an empty file"),
-        ("wheel: 3", "wheel: not a section"),
+        ("wheel: 3", "^wheel: not a section"),
+        ("- wheel", "^found a file without 'key: value' lines at its top level, expected a table file"),
+        ("3", "^found a file without 'key: value' lines at its top level, expected a table file"),
+        ("{}", "^found a file without 'key: value' lines at its top level, expected a table file"),
     ],
 )
 def test_a_file_without_the_section_is_refused(text: str, message: str) -> None:
