@@ -3,6 +3,8 @@
 import os
 import re
 import time
+from collections.abc import Mapping
+from difflib import get_close_matches
 from importlib import import_module
 from pathlib import Path
 
@@ -13,6 +15,8 @@ from drivers.link.serial_port import SerialPort
 from drivers.link.stream_port import PipePort, SocketPort
 
 SOCKET, PIPE = "unix:", "pipe:"
+_EXAMPLES: Mapping[str, str] = {SOCKET: f"{SOCKET}/run/table/cam.sock", PIPE: f"{PIPE}/run/table/cam.pipe"}
+_SERIAL_EXAMPLE = "/dev/serial/by-id/usb-..."
 _PLUG_ORDER = re.compile(r"/dev/tty(?:USB|ACM|XRUSB|CH[0-9A-Z]*USB|WCH\w*)[0-9]+")
 _WITHOUT_SERIAL = re.compile(
     r"/dev/serial/by-id/usb-(?:1a86_USB(?:2\.0)?-?_?Serial|Prolific_Technology_Inc\._USB-Serial_Controller\w*)"
@@ -42,14 +46,11 @@ def check_port_name(name: str, root: Path = Path("/")) -> None:
         PortNameError: If the name is not an absolute path, depends on the order in which devices are plugged
             in, or does not distinguish two devices of one model.
     """
-    if name.startswith((SOCKET, PIPE)):
-        if not name.partition(":")[2].startswith("/"):
-            raise PortNameError(
-                repr(name), "an absolute path", f"write {SOCKET}/run/table/cam.sock, for example"
-            )
+    scheme, colon, path = name.partition(":")
+    if scheme + colon in _EXAMPLES and path.startswith("/"):
         return
     if not name.startswith("/"):
-        raise PortNameError(repr(name), "an absolute path", "write /dev/serial/by-id/usb-..., for example")
+        raise PortNameError(repr(name), "an absolute path", f"write {_example(scheme + colon)}, for example")
     if _PLUG_ORDER.fullmatch(name):
         hint = f"this name depends on the order in which devices are plugged in; {_suggestion(name, root)}"
         raise PortNameError(name, STABLE_NAME, hint)
@@ -57,6 +58,12 @@ def check_port_name(name: str, root: Path = Path("/")) -> None:
         instead = _suggestion(name, root, by_id=False)
         hint = f"this device has no serial number, so a second device would have the same name; {instead}"
         raise PortNameError(name, STABLE_NAME, hint)
+
+
+def _example(prefix: str) -> str:
+    """Return a name of the kind that was probably meant; a prefix may be mistyped."""
+    nearest = get_close_matches(prefix, _EXAMPLES, n=1) if prefix.endswith(":") else []
+    return _EXAMPLES[nearest[0]] if nearest else _SERIAL_EXAMPLE
 
 
 def _suggestion(name: str, root: Path, *, by_id: bool = True) -> str:

@@ -62,7 +62,11 @@ def test_a_name_that_stays_the_same_is_accepted(machine: Path, name: str) -> Non
             "no serial number.*under /dev/serial/by-path",
         ),
         ("ttyUSB0", "expected an absolute path"),
-        ("unix:cam.sock", "expected an absolute path"),
+        ("unix:cam.sock", "expected an absolute path; write unix:/run/table/cam.sock, for example"),
+        ("pipe:cam", "expected an absolute path; write pipe:/run/table/cam.pipe, for example"),
+        ("unxi:/run/table/cam.sock", "expected an absolute path; write unix:/run/table/cam.sock, for"),
+        ("pip:/run/table/cam.pipe", "expected an absolute path; write pipe:/run/table/cam.pipe, for"),
+        ("tcp:/cam", "expected an absolute path; write /dev/serial/by-id/usb-..., for example"),
         ("", "expected an absolute path"),
     ],
 )
