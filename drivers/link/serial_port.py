@@ -20,6 +20,7 @@ WRITE_TIMEOUT_S = 0.5
 _FAILURES = (OSError, termios.error)
 """Exceptions raised by pyserial, including termios.error, which it does not convert."""
 _MISSING = {errno.ENOENT, errno.ENXIO, errno.ENODEV}
+"""A hung-up port is gone too, but reports EIO, which can also be a fault of the line."""
 _BUSY = {errno.EBUSY, errno.EAGAIN, errno.EWOULDBLOCK}
 _FORBIDDEN = {errno.EACCES, errno.EPERM}
 _CFLAG_INDEX = 2
@@ -77,9 +78,7 @@ class SerialPort:
             data = os.read(port.fd, BLOCK) if self._waker.wait_for(port.fd) else None
             changed = termios.tcgetattr(port.fd) != self._attributes
         except _FAILURES as error:
-            raise PortError(
-                "unplugged", f"{self.name} disappeared during a read: {_describe(error)}"
-            ) from error
+            raise self._lost("read", error) from error
         if data == b"":
             raise PortError("unplugged", f"{self.name} hung up")
         if changed:
@@ -101,9 +100,13 @@ class SerialPort:
                 "stuck_writer", f"{self.name} accepted no bytes for {self._write_timeout_s:g} s"
             ) from error
         except _FAILURES as error:
-            raise PortError(
-                "unplugged", f"{self.name} disappeared during a write: {_describe(error)}"
-            ) from error
+            raise self._lost("write", error) from error
+
+    def _lost(self, during: str, error: Exception) -> PortError:
+        number = _number(error)
+        verb = "disappeared" if number in _MISSING else "failed"
+        code = "unplugged" if number in _MISSING or number == errno.EIO else "port_fault"
+        return PortError(code, f"{self.name} {verb} during a {during}: {_describe(error)}")
 
     def wake(self) -> None:
         """Make a waiting `read` return. Any thread may call this."""
@@ -131,10 +134,13 @@ def _close(port: serial.Serial) -> None:
             port.close()
 
 
-def _number(error: Exception) -> int | None:
+def _number(error: BaseException) -> int | None:
+    """Return the error number. pyserial's writes put it only into the text; the OSError behind has it."""
     number = getattr(error, "errno", None)
     if number is None and error.args and isinstance(error.args[0], int):
         number = error.args[0]
+    if number is None and error.__context__ is not None:
+        return _number(error.__context__)
     return number
 
 

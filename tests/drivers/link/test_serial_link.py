@@ -39,6 +39,15 @@ def link(plug: Plug, ear: Ear) -> Iterator[Link]:
     assert link.stop()
 
 
+FAILURES = [
+    (errno.ENODEV, "unplugged: .* disappeared during a {}: No such device"),
+    (errno.ENXIO, "unplugged: .* disappeared during a {}: No such device or address"),
+    (errno.EIO, "unplugged: .* failed during a {}: Input/output error"),
+    (errno.ENOMEM, "port_fault: .* failed during a {}: Cannot allocate memory"),
+]
+"""Error numbers of a read or a write, with their reports. EIO means a hang-up or a fault of the line."""
+
+
 def opened(plug: Plug) -> SerialPort:
     port = SerialPort(str(plug.name), 921_600)
     port.open()
@@ -120,15 +129,18 @@ class TestThePort:
             port.read()
         port.dispose()
 
-    def test_that_fails_during_a_read_is_unplugged(self, plug: Plug, monkeypatch: pytest.MonkeyPatch) -> None:
+    @pytest.mark.parametrize(("number", "message"), FAILURES)
+    def test_that_fails_during_a_read_says_how(
+        self, plug: Plug, monkeypatch: pytest.MonkeyPatch, number: int, message: str
+    ) -> None:
         def fail(_fd: int, _count: int) -> bytes:
-            raise OSError(errno.EIO, "x")
+            raise OSError(number, "x")
 
         plug.plug()
         port = opened(plug)
         plug.say(b"x")
         monkeypatch.setattr(os, "read", fail)
-        with pytest.raises(PortError, match=r"unplugged: .* disappeared during a read: Input/output error"):
+        with pytest.raises(PortError, match=message.format("read")):
             port.read()
         monkeypatch.undo()
         port.dispose()
@@ -143,18 +155,39 @@ class TestThePort:
         monkeypatch.undo()
         port.dispose()
 
-    @pytest.mark.parametrize("error", [OSError(errno.EIO, "x"), termios.error(errno.EIO, "x")])
-    def test_that_disappears_during_a_write_is_unplugged_whatever_is_raised(
-        self, plug: Plug, monkeypatch: pytest.MonkeyPatch, error: Exception
+    @pytest.mark.parametrize(("number", "message"), FAILURES)
+    @pytest.mark.parametrize("raised", [OSError, termios.error])
+    def test_that_fails_during_a_write_says_how_whatever_is_raised(
+        self,
+        plug: Plug,
+        monkeypatch: pytest.MonkeyPatch,
+        raised: type[Exception],
+        number: int,
+        message: str,
     ) -> None:
         def fail(_port: serial.Serial, _data: bytes) -> int:
-            raise error
+            raise raised(number, "x")
 
         plug.plug()
         port = opened(plug)
         monkeypatch.setattr(serial.Serial, "write", fail)
-        with pytest.raises(PortError, match=r"unplugged: .* disappeared during a write: Input/output error"):
+        with pytest.raises(PortError, match=message.format("write")):
             port.write(b"x")
+        port.dispose()
+
+    @pytest.mark.parametrize(("number", "message"), FAILURES)
+    def test_that_fails_during_a_write_says_how_though_pyserial_drops_the_number(
+        self, plug: Plug, monkeypatch: pytest.MonkeyPatch, number: int, message: str
+    ) -> None:
+        def fail(_fd: int, _data: bytes) -> int:
+            raise OSError(number, "x")
+
+        plug.plug()
+        port = opened(plug)
+        with monkeypatch.context() as patched:
+            patched.setattr(os, "write", fail)
+            with pytest.raises(PortError, match=message.format("write")):
+                port.write(b"x")
         port.dispose()
 
     def test_that_is_closed_can_still_be_woken(self, plug: Plug) -> None:
