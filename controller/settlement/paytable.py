@@ -238,8 +238,18 @@ def find_uneven_pay(
         wager=wager,
         rule=rule,
         text=f"{ratio} on {chip_cents} cents pays {part.paid_cents} cents, and the house keeps "
-        f"{part.breakage_cents} cents; stakes in multiples of {chips * chip_cents} cents are paid exactly",
+        f"{_cents(part.breakage_cents)}; stakes in multiples of {chips * chip_cents} cents are paid exactly",
     )
+
+
+def _cents(amount: Fraction) -> str:
+    """Return an amount as text, such as `2/3 of a cent`, `1 cent` or `1 2/3 cents`."""
+    whole, part = divmod(amount, 1)
+    if not whole:
+        return f"{part} of a cent"
+    if amount == 1:
+        return "1 cent"
+    return f"{whole} {part} cents" if part else f"{whole} cents"
 
 
 def _breaks(stake_cents: int, ratio: Ratio, pay_unit_cents: int) -> bool:

@@ -7,7 +7,7 @@ import pytest
 
 from controller.games.craps.wagers.edges import report, sharp_shooter_chances
 from controller.settings.paytables import check
-from controller.settlement.paytable import decimal
+from controller.settlement.paytable import Ratio, decimal, find_uneven_pay
 from tests.games.craps.wagers.scene import C34, CV1, paytable
 
 EDGES = {
@@ -179,11 +179,30 @@ def test_odds_that_are_not_true_odds_are_a_warning() -> None:
 def test_chips_that_are_not_paid_exactly_are_a_warning() -> None:
     found = {row.wager: row.text for row in check(CV1).findings if row.code == "uneven_pay"}
     expected = (
-        "7:6 on 100 cents pays 116 cents, and the house keeps 2/3 cents; "
+        "7:6 on 100 cents pays 116 cents, and the house keeps 2/3 of a cent; "
         "stakes in multiples of 300 cents are paid exactly"
     )
     assert found["place 6"] == expected
     assert "place 4" not in found
+
+
+@pytest.mark.parametrize(
+    ("chip_cents", "pay_unit_cents", "kept"),
+    [
+        (1, 1, "1/6 of a cent"),
+        (3, 1, "1/2 of a cent"),
+        (100, 4, "2/3 of a cent"),
+        (102, 2, "1 cent"),
+        (102, 5, "4 cents"),
+        (100, 5, "1 2/3 cents"),
+    ],
+)
+def test_what_the_house_keeps_by_rounding_is_stated_in_words_that_fit_the_amount(
+    chip_cents: int, pay_unit_cents: int, kept: str
+) -> None:
+    found = find_uneven_pay("place 6", Ratio(7, 6), "C-1", chip_cents, pay_unit_cents)
+    assert found is not None
+    assert f"the house keeps {kept}; stakes in" in found.text
 
 
 @pytest.mark.parametrize(
