@@ -223,3 +223,10 @@ def test_t_3_in_a_house_where_the_dealer_wins_equal_hands_ante_and_play_lose() -
     ]
     results = b"".join(settle(asked, ThreeCardBook(paytable(), "dealer_wins"))).splitlines()
     assert [b'"lose"' in line and b"!T-3" in line for line in results] == [True, True]
+
+
+def test_t_deal_1d_a_refusal_names_each_position_that_the_player_has() -> None:
+    refused, *_ = result_lines("a ante 3 100 by x; b ante 4 100 by x; c ante 5 100 by x")
+    assert "x has positions 3, 4 and can't add 5" in str(refused["reason"])
+    refused, *_ = result_lines("a ante 3 100 by x; b ante 5 100 by x")
+    assert "x has position 3 and can't add 5" in str(refused["reason"])
