@@ -302,14 +302,22 @@ class CrapsPayTable:
         for name, numbers, possible in self._numbers():
             if wrong := [number for number in numbers if number not in possible]:
                 raise ValueError(f"{name} on {', '.join(map(str, possible))}, not on {wrong[0]}")
-        for name, odds in self.odds.items():
-            if unpaid := [str(number) for number in BOX_NUMBERS if number not in odds.pays]:
-                raise ValueError(f"{name} on {', '.join(unpaid)} too, because any of these may be the point")
+        if unpaid := [*self._unpaid_odds()]:
+            raise ValueError("\n".join(unpaid))
         minimum, maximum = self.settings.minimum_cents.value, self.settings.maximum_cents.value
         if minimum and maximum and minimum > maximum:
             raise ValueError(f"a maximum_cents of at least the minimum_cents ({minimum})")
         for name, combined in self.combined.items():
             self._check_parts(name, combined)
+
+    def _unpaid_odds(self) -> Iterator[str]:
+        """Yield a mistake for each kind of odds that omits a number, on which a bet could not be settled."""
+        for name, odds in self.odds.items():
+            if unpaid := [str(number) for number in BOX_NUMBERS if number not in odds.pays]:
+                yield (
+                    f"odds.{name}.pays: found no odds on {', '.join(unpaid)},"
+                    " expected odds on every number that may be the point; add what is missing"
+                )
 
     def _numbers(self) -> Iterator[tuple[str, Iterable[int], Sequence[int]]]:
         yield from ((name, odds.pays, BOX_NUMBERS) for name, odds in self.odds.items())

@@ -2,12 +2,17 @@
 
 from dataclasses import replace
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from controller.games.craps.wagers.book import CrapsBook
 from controller.games.craps.wagers.gates import BetRequest, Roll
+from controller.games.craps.wagers.paytable import CrapsPayTable
+from controller.settings.mistakes import SettingsError
+from controller.settings.paytables import load_paytable
+from controller.settings.places import config_file
 from tests.games.craps.wagers.scene import C34, CV1, paytable, play
 
 TEN_POINTS = "; ".join(["2-2; 2-2"] * 10)
@@ -119,8 +124,24 @@ def test_odds_without_a_number_that_may_be_the_point_are_refused() -> None:
     table = paytable(C34)
     odds = table.odds["pass_odds"]
     some = replace(odds, pays={number: pays for number, pays in odds.pays.items() if number not in (4, 10)})
-    with pytest.raises(ValueError, match="pass_odds on 4, 10 too, because any of these may be the point"):
+    with pytest.raises(ValueError, match=r"odds\.pass_odds\.pays: found no odds on 4, 10, expected"):
         replace(table, odds={**table.odds, "pass_odds": some})
+
+
+def test_a_file_with_odds_that_omit_a_number_is_refused_at_the_key_with_a_next_step(tmp_path: Path) -> None:
+    shipped = config_file("paytables", "craps-12-034").read_text(encoding="utf-8")
+    row = "      4: {pays: [2, 1], rule: C34-ODDS-1}\n"
+    assert shipped.count(row) >= 1
+    file = tmp_path / "own.yaml"
+    file.write_text(shipped.replace(row, "", 1), encoding="utf-8")
+    line = 1 + shipped[: shipped.index(row)].count("\n")
+    message = (
+        f"{file}:{line - 1}:5: odds.pass_odds.pays: found no odds on 4, expected odds on every number"
+        " that may be the point; add what is missing"
+    )
+    with pytest.raises(SettingsError) as refused:
+        load_paytable(str(file), CrapsPayTable)
+    assert str(refused.value) == message
 
 
 def test_a_number_that_a_wager_cannot_be_on_is_refused() -> None:
