@@ -187,7 +187,7 @@ class SignInSessions:
             raise SignInRefused("locked_out", message)
 
     def _refuse_try(self, key: str, *, known_name: bool) -> NoReturn:
-        """Count and refuse a wrong try; a try with an unknown name is not counted."""
+        """Count and refuse a failed attempt; an attempt with an unknown name is not counted."""
         if not known_name:
             raise SignInRefused("wrong", "unknown name; use a name in the register")
         tries = self._tries.setdefault(key, Tries())

@@ -2,7 +2,7 @@
 
 People draw for the button, buy cards, roll, tie, decline rolls and leave, and supervisors void games. The
 ground truth follows from the rules document, independently of the controller's rules. Each entry is an
-outcome that must be published, with the keys of its data that must match.
+outcome that must be published, and lists the keys of its data that must match.
 """
 
 from collections.abc import Mapping

@@ -36,7 +36,7 @@ IDLE = frozenset({"", "off", "on"})
 REACTION_US = 400_000
 PLACEMENT_NOISE_MM = 0.7
 BETS_PLACED_US = 5_000_000
-"""Part of a game that a test skips: the wheel's time for bets."""
+"""Part of a game that a test skips: the wheel's betting time."""
 CONSOLE = "console"
 
 
