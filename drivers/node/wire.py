@@ -136,9 +136,9 @@ class ReorderBuffer:
         return min(self._missing), max(self._missing)
 
     def losses(self, now_us: int, *, give_up_all: bool = False) -> Loss | None:
-        """Give up on overdue sentences and return their loss; None if nothing is lost.
+        """Stop waiting for overdue sentences and return the loss; None if nothing was lost.
 
-        If `give_up_all` is true, all missing sentences are given up.
+        If `give_up_all` is true, stop waiting for all missing sentences.
         """
         overdue = [n for n, m in self._missing.items() if give_up_all or now_us >= m.noticed_us + GIVE_UP_US]
         lost = [Loss(1, self._missing.pop(number).since_us) for number in overdue]

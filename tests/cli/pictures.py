@@ -1,4 +1,4 @@
-"""Take pictures of the commands on an 80-column terminal for the guides: `make pictures`.
+"""Draw the output of commands on an 80-column terminal, as pictures for the guides (`make pictures`).
 
 .venv/bin/python -m tests.cli.pictures docs/pictures/terminal
 

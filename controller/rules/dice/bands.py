@@ -56,8 +56,8 @@ SHOVE = 2.0 * log(3.0)
 are struck so near the wall strikes it again."""
 SHOVE_MS = 45.0
 """Maximum time, in ms, between a die's touch and its second strike after it is knocked back. It is four
-frames at 90 frames/s, in which the die moves at most a few edges from the wall. In 60,240 simulated
-observations, the longest time that mattered was 39 ms."""
+frames at 90 frames/s, in which the die moves at most a few edges from the wall. The latest second strike
+that was judged wrongly with a shorter limit came after 39 ms."""
 BROKEN = CAUSELESS + MARGIN
 """Cost of a touch that only the incoming path shows, because something changed the outgoing path before the
 next frame. At this cost the touch is ruled out if the other die made the impact. Otherwise the touch remains
