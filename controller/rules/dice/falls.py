@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from math import hypot, log, sqrt
 
 from controller.rules.dice import bands
-from controller.rules.dice.contacts import Contact
+from controller.rules.dice.contact import Contact
 from controller.rules.dice.paths import MIN_NOISE_MM, Path, approach_to, spans_near
 from controller.rules.dice.scene import Scene
 from controller.rules.dice.turns import heard_place_cost, turn_after

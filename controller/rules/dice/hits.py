@@ -12,7 +12,7 @@ from enum import IntEnum
 from controller.model.readings import Reading
 from controller.model.rulesets import ThrowRules
 from controller.rules.dice import bands
-from controller.rules.dice.contacts import Contact
+from controller.rules.dice.contact import Contact
 from controller.rules.dice.findings import Findings
 from controller.rules.dice.impacts import Touched, may_be_ringing
 from controller.rules.dice.loudness import SureHit

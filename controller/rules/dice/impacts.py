@@ -10,7 +10,7 @@ from math import inf, sqrt
 from typing import NamedTuple
 
 from controller.rules.dice import bands
-from controller.rules.dice.contacts import SAME_TURN_MS, Contact
+from controller.rules.dice.contact import SAME_TURN_MS, Contact
 from controller.rules.dice.falls import may_have_fallen, thump_cost
 from controller.rules.dice.loudness import Heard
 from controller.rules.dice.paths import Path

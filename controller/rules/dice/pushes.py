@@ -12,7 +12,7 @@ from math import hypot, inf
 from typing import NamedTuple
 
 from controller.rules.dice import bands
-from controller.rules.dice.contacts import Contact
+from controller.rules.dice.contact import Contact
 from controller.rules.dice.motion import line_from, line_until, turn_between
 from controller.rules.dice.paths import MIN_NOISE_MM, Path, approach_to
 from controller.rules.dice.scene import Scene

@@ -12,7 +12,8 @@ from itertools import product
 from math import inf
 
 from controller.rules.dice import bands
-from controller.rules.dice.contacts import Contact, find_contacts
+from controller.rules.dice.contact import Contact
+from controller.rules.dice.contacts import find_contacts
 from controller.rules.dice.impacts import Contacts, KnockedBack, Story, Touched, find_stories, may_ring
 from controller.rules.dice.meetings import Meeting, meetings, swap_names_after
 from controller.rules.dice.paths import Path

@@ -159,3 +159,38 @@ def heard_place_cost(scene: Scene, path: Path, impact: int, t: float) -> float |
     k = min(max(bisect_right(path.times, t) - 1, 0), len(path.times) - 2)
     errors = place_errors(approach_to(scene, path, heard.wall), heard, t, k)
     return None if errors is None else place_cost(errors)
+
+
+def band_errors(approach: Approach, turn: Turn) -> tuple[float, float]:
+    """Return the distances of a turn outside and inside the contact band's limit, in squared errors.
+
+    The band has no inner limit. Rubber pads give way, and `seen_beyond` reports a die seen far behind the
+    wall's base.
+    """
+    within = max(bands.max_contact_mm(approach.scene.table) - turn.place, 0.0) / turn.sd
+    return out_of_band(approach, turn), within * within
+
+
+def room_errors(approach: Approach, turn: Turn) -> float:
+    """Return the distance, in errors, by which the die turned nearer to the wall than a landing die can
+    come."""
+    return max(bands.MISS_EDGES * approach.scene.table.die_mm - turn.place, 0.0) / turn.sd
+
+
+def cause_certainty_of(turn: Turn) -> float:
+    """Return the certainty, from 0 to 1, that something other than the felt caused a turn."""
+    min_change = turn.change - bands.HARD_ERRORS * turn.change_sd
+    return min(max(min_change, 0.0) / bands.MAX_CAUSELESS_M_PER_S, 1.0)
+
+
+def unheard_cost(approach: Approach, t: float, change: float, change_sd: float) -> float:
+    """Return the cost of a touch that the wall's sensors did not detect.
+
+    `change` is the die's change of speed in m/s, and `change_sd` its standard error.
+    """
+    if not approach.scene.hears(approach.wall, approach.scene.start_us + int(t * 1000.0)):
+        return bands.UNHEARD
+    cost = approach.scene.loudness.unheard_cost(
+        approach.wall, change, change_sd, approach.scene.errors.hit_counts_per_m_s
+    )
+    return max(cost, bands.UNHEARD)

@@ -6,7 +6,7 @@ import pytest
 from controller.model.readings import DeviceDown, DeviceUp, DieAt, DieReleased, DieRest, WallImpact
 from controller.model.rulesets import ThrowRules
 from controller.model.verdicts import Ruling
-from controller.rules.dice.contacts import Contact
+from controller.rules.dice.contact import Contact
 from tests.rules.dice.tables import (
     C34,
     C34_FAR,
