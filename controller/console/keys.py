@@ -320,6 +320,8 @@ def _high_roller(floor: Floor, may: frozenset[str]) -> Iterator[Form]:
         )  # fmt: skip
     if "buy" in may:
         yield Form("buy", "Buy cards", ("seat", "count"), "Sell {}", seats=_numbers("high_roller"))
+    if not seated:
+        return
     if "set_card" in may:
         owed = () if game is None else tuple(seat for seat in seated if game.owed.get(seat))
         yield Form(

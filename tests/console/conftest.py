@@ -5,7 +5,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, sync_playwright
 
 from tests.console.browsers import CHROMIUM, MISSING, launched
 from tests.console.rig import PEOPLE, Screens
@@ -13,14 +13,28 @@ from tests.console.touch import PATIENCE_MS, Person
 
 
 @pytest.fixture(scope="session")
-def browser() -> Iterator[Browser]:
-    """Yield a browser; skip if the machine has none."""
+def chromium() -> Iterator[Browser]:
+    """Yield the run's browser; skip if the machine has none."""
     if CHROMIUM is None:
         pytest.skip(MISSING)
     with sync_playwright() as playwright:
         one = launched(playwright)
         yield one
         one.close()
+
+
+@pytest.fixture
+def browser(chromium: Browser) -> Iterator[Browser]:
+    """Yield the browser; afterwards, no script of a page may have raised an error."""
+    errors: list[str] = []
+
+    def watch(context: BrowserContext) -> None:
+        context.on("weberror", lambda raised: errors.append(raised.error.stack or raised.error.message))
+
+    chromium.on("context", watch)
+    yield chromium
+    chromium.remove_listener("context", watch)
+    assert errors == []
 
 
 @pytest.fixture(scope="session")

@@ -6,7 +6,7 @@ from playwright.sync_api import Browser, Page, expect
 from controller.model.readings import Face
 from tests.console.conftest import SignIn
 from tests.console.rig import CARD, Screens
-from tests.console.touch import PATIENCE_MS, Person
+from tests.console.touch import PATIENCE_MS, Person, is_touchable, reload_without_script
 from tests.scenes import throw
 
 TABLE = "craps"
@@ -131,6 +131,32 @@ def test_a_key_of_the_initial_page_stays_the_same_key_once_the_page_is_fed(
     keys = ann.page.locator("#ruling button")
     assert keys.count() > 0
     expect(ann.page.locator("#ruling button[data-came-with]")).to_have_count(keys.count())
+
+
+def test_no_name_can_be_touched_before_the_script_is_loaded(screens: Screens, browser: Browser) -> None:
+    page = browser.new_page(has_touch=True)
+    page.set_default_timeout(PATIENCE_MS)
+    page.goto(screens.url)
+    load = reload_without_script(page)
+    name = page.locator("label", has_text="ann")
+    expect(name).to_be_visible()
+    assert not is_touchable(name)
+    load()
+    name.tap()
+    expect(page.locator("#pin")).to_be_visible()
+    page.close()
+
+
+def test_no_key_can_be_touched_before_the_script_is_loaded(screens: Screens, sign_in: SignIn) -> None:
+    unsure(screens)
+    ann = sign_in("ann")
+    load = reload_without_script(ann.page)
+    key = ann.page.get_by_role("button", name="No Roll: Dispute", exact=True)
+    expect(key).to_be_visible()
+    assert not is_touchable(key)
+    load()
+    ann.touch("No Roll: Dispute")
+    expect(ann.page.locator("#yes")).to_be_visible()
 
 
 def test_an_input_that_a_role_may_not_make_has_no_key(screens: Screens, sign_in: SignIn) -> None:

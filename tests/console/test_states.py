@@ -228,6 +228,16 @@ STATES: Mapping[str, Floor] = {
         state=State(high_roller=HIGH_ROLLER),
         attempt=Attempt(number=7),
     ),
+    "no seat has bought yet": table(
+        "high_roller",
+        "buy",
+        "draw_button",
+        "set_card",
+        "decline",
+        "leave",
+        state=State(high_roller=HighRoller(stage="button", game=3)),
+        attempt=Attempt(number=7),
+    ),
     "cards are sold, all have bought": table(
         "high_roller",
         "start_roll",

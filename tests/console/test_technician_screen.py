@@ -9,7 +9,7 @@ from controller.model.readings import AnyReading, DeviceDown, DeviceUp, WallImpa
 from tests.console.conftest import SignIn
 from tests.console.rig import Screens
 from tests.console.test_access import assert_accessible
-from tests.console.touch import Person
+from tests.console.touch import Person, is_touchable, reload_without_script
 from tests.scenes import SECOND_US, throw
 
 TABLE = "craps"
@@ -102,6 +102,17 @@ def test_a_guided_test_runs_by_touch_and_leaves_test_mode(screens: Screens, sign
     expect(tom.page.get_by_text("Test mode: nothing counts.")).to_have_count(0)
     tom.page.goto(tom.url)
     expect(tom.page.locator("#trouble")).not_to_contain_text("A guided test")
+
+
+def test_no_key_can_be_touched_before_the_script_is_loaded(screens: Screens, sign_in: SignIn) -> None:
+    del screens
+    tom = technician(sign_in, "/work")
+    load = reload_without_script(tom.page)
+    key = tom.page.get_by_role("button", name="Test wall-left", exact=True)
+    expect(key).to_be_visible()
+    assert not is_touchable(key)
+    load()
+    key.tap(trial=True)  # waits until a touch reaches the key
 
 
 def test_signing_out_ends_the_test(screens: Screens, sign_in: SignIn) -> None:

@@ -2,9 +2,10 @@
 
 import re
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Locator, Page, Route, expect
 
 PATIENCE_MS = 300_000
 """Time limit for a condition, in milliseconds, after which the screen counts as stuck."""
@@ -71,3 +72,32 @@ class Person:
     def has_no_key(self, key: str) -> None:
         """Wait until there is no such key."""
         expect(self.page.get_by_role("button", name=key, exact=True)).to_have_count(0)
+
+
+def is_touchable(key: Locator) -> bool:
+    """Return whether a touch in the middle of a key reaches the key."""
+    reached: bool = key.evaluate(
+        """one => {
+            const { x, y, width, height } = one.getBoundingClientRect();
+            return one.contains(document.elementFromPoint(x + width / 2, y + height / 2));
+        }"""
+    )
+    return reached
+
+
+def reload_without_script(page: Page) -> Callable[[], None]:
+    """Reload a page but hold back its scripts; return a function that lets them load."""
+    held: list[Route] = []
+
+    def hold(route: Route) -> None:
+        held.append(route)
+
+    page.route("**/*.js", hold)
+    page.reload(wait_until="commit")
+
+    def load() -> None:
+        for route in held:
+            route.continue_()
+        page.unroute("**/*.js")
+
+    return load

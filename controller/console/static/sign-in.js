@@ -26,7 +26,8 @@
   }
 
   document.addEventListener("change", (event) => { if (event.target.name === "person") ask(); });
-  if (document.querySelector('[name="person"]:checked')) ask(); // chosen before this script was loaded
+  document.body.inert = false; // a key touched before it is served would lose the touch
+  if (document.querySelector('[name="person"]:checked')) ask(); // the browser kept a choice when the page was reloaded
   document.addEventListener("click", (event) => {
     const digit = event.target.closest("[data-digit]")?.dataset.digit;
     if (digit === undefined) return;

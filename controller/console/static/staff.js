@@ -179,4 +179,5 @@
     for (const form of document.querySelectorAll(`[data-panel="${event.detail}"] form.word`)) refresh(form);
   });
   for (const form of document.querySelectorAll("form.word")) refresh(form);
+  document.body.inert = false; // a key touched before it is served would lose the touch
 })();

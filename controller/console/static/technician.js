@@ -24,4 +24,5 @@
     const key = event.target.closest("[data-post]");
     if (key) post(key.dataset.post, key.dataset.body);
   });
+  document.body.inert = false; // a key touched before it is served would lose the touch
 })();
