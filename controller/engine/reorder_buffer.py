@@ -83,13 +83,13 @@ _RANKS = 32
 """The factor that combines time and rank into one sort key; larger than the number of kinds."""
 _encode = msgspec.json.Encoder().encode
 _Waiting = tuple[int, int, AnyReading]
-"""A reading in the buffer, after its sort key and its number in order of arrival."""
+"""A reading in the buffer, preceded by its sort key and its arrival number."""
 _key = itemgetter(0)
 _reading = itemgetter(2)
 
 
 class ClockStep(NamedTuple):
-    """A clock that was set back: the first reading after the step, and the step in us."""
+    """A step back of a clock: the first reading after the step, and the size of the step in us."""
 
     reading: AnyReading
     back_us: int
@@ -112,8 +112,8 @@ class ReorderBuffer:
         self._now = 0
         self._doubtful: _Doubtful | None = None
         self._contradiction: _Doubtful | None = None
-        """A reading that contradicts a doubtful reading far ahead; the next reading decides between the
-        two.
+        """A reading that contradicts a doubtful reading whose time is far ahead; the next reading decides
+        between the two.
         """
         self._shift_us = 0
         self.set_aside: list[tuple[AnyReading, int]] = []
@@ -124,10 +124,11 @@ class ReorderBuffer:
         """The time, in us, before which readings are no longer accepted."""
 
     def put_all(self, readings: Iterable[AnyReading]) -> Iterator[tuple[AnyReading, int | None]]:
-        """Put readings in order of arrival; yield those that do not count or that reveal a clock step.
+        """Put readings into the buffer, in order of arrival; yield those that need the session's attention.
 
-        Each reading is yielded with the result of `put`. Inputs are yielded with None and not put into the
-        buffer, because the session decides whether they must wait.
+        These are the readings that do not count, and those that reveal a clock step or an earlier reading
+        that does not count. Each is yielded with the result of `put`. Inputs are yielded with None and are
+        not put into the buffer, because the session decides whether they must wait.
         """
         for reading in readings:
             t = reading.t
@@ -256,7 +257,11 @@ class ReorderBuffer:
         return 0
 
     def advance_to_input(self, entered: Input) -> bool:
-        """Advance to an input's arrival; if the input's time is doubtful, return False and change nothing."""
+        """Advance to an input's arrival, and return True.
+
+        If the input or a waiting reading is doubtful, or a clock was set back, change nothing and return
+        False.
+        """
         t, arrived = entered.t, entered.arrived
         now = t if arrived is None else max(t, arrived)
         not_behind = now - self._now >= -STEP_US
@@ -300,7 +305,7 @@ class ReorderBuffer:
         return self._pop(len(self._waiting))
 
     def due_us(self, timer_us: int) -> int:
-        """Return the time, as passed to `advance`, at which this timer or the first reading is due."""
+        """Return the time for `advance` at which this timer or the first waiting reading is due."""
         first_us = self._waiting[0][0] // _RANKS if self._waiting else timer_us
         return min(first_us, timer_us) + self._lateness_us + 1 - self._shift_us
 

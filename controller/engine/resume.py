@@ -60,7 +60,7 @@ _KINDS: Mapping[AttemptKind, _Kind] = {
 
 
 class InFlight(NamedTuple):
-    """An attempt that began and was not called, and whether its review was published."""
+    """An attempt that began but was not called, and whether its review was published."""
 
     attempt: AttemptKind
     number: int
@@ -78,8 +78,8 @@ class LastRow(NamedTuple):
 class StoppedState(NamedTuple):
     """The state in which the last session stopped; the `pending` attempts were cut off and await a ruling.
 
-    With `held`, a person or a switch locked the table, and only a person may unlock it. With `bets_closed`,
-    the bets of the current round were closed; they reopen when play continues.
+    If `held` is set, a person or a switch locked the table, and only a person may unlock it. If `bets_closed`
+    is set, the bets of the current round were closed; they reopen when play continues.
     """
 
     state: State
@@ -204,7 +204,7 @@ class CutOffAttempts:
 
     @property
     def awaited(self) -> Awaited | None:
-        """The first pending attempt, in the form of one that awaits a ruling; None if there is none."""
+        """The first pending attempt, as the attempt that awaits a ruling; None if there is none."""
         if not self.pending:
             return None
         cut = self.pending[0]
@@ -280,7 +280,7 @@ def _number_outcomes(
 
 
 class OpenAttempts:
-    """The numbers of the last attempts of each kind that ended or went to review."""
+    """The numbers of the last attempt of each kind that ended, and of the last that went to review."""
 
     def __init__(self, first: NextNumbers) -> None:
         """Treat all attempts before these next numbers as ended."""

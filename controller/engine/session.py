@@ -109,8 +109,8 @@ class Session:
 
         A ruling that names no attempt applies to the attempt in progress at the ruling's time, whose first
         reading might be delayed. Therefore a ruling that would be refused now waits for delayed readings. If
-        an earlier reading begins an attempt after the ruling was accepted, a person must rule on that
-        attempt.
+        a ruling has been accepted and a delayed reading then begins an earlier attempt, a person must rule on
+        that attempt.
         """
         if entered.name not in ORDERED_INPUTS and self._order.advance_to_input(entered):
             self._run()  # A replay has no ticks, so a live table's ticks must not affect the result.
@@ -289,7 +289,7 @@ class Session:
         return self._reject_late(reading, self._did_not_play)
 
     def _reject_late(self, reading: AnyReading, why_not: str = "") -> bool:
-        """Reject the attempt that a late reading from before play began; return whether it began one."""
+        """Reject the attempt begun by a late reading from before play; return whether there was one."""
         begun = self._game.reject_late(reading)
         begun = begun or (isinstance(reading, _BEGINS_ALONE) and self._note_if_begun(reading))
         if begun and why_not:
@@ -297,7 +297,7 @@ class Session:
         return begun
 
     def _correction_advice(self) -> str:
-        """Return advice in case the rejected attempt has been called, because only a person can void it."""
+        """Return what to do if the rejected attempt was called: only a person can then void it."""
         call = self.state().call
         if call is None or call.value is None:
             return ""

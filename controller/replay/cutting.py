@@ -91,7 +91,7 @@ def _outcomes(effects: Iterable[Effect]) -> list[Outcome]:
 
 @dataclass(slots=True)
 class _ReplayResult:
-    """The outcomes of each attempt in a log, and the arrival time, in us, of its first reading."""
+    """The outcomes of each attempt in a log, and the arrival time, in us, of the attempt's first reading."""
 
     lateness_us: int
     outcomes: dict[int, list[Outcome]] = field(default_factory=dict)
@@ -117,7 +117,7 @@ class _ReplayResult:
         self.launched_us.setdefault(number, first_us)
 
     def bounds(self, first: int, last: int) -> Iterator[tuple[int, int]]:
-        """Yield the arrival times, in us, between which to cut, beginning with the shortest piece."""
+        """Yield the arrival times, in us, at which a piece can begin and end, shortest piece first."""
         for neighbours in range(_MAX_NEIGHBOURS + 1):
             begin_number = first - neighbours
             launched = self.launched_us.get(begin_number, 0)

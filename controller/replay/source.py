@@ -1,8 +1,8 @@
 """Readers of sensor logs and serial captures, plain or gzip-compressed, and messages about bad lines.
 
-A recorder that loses power leaves an incomplete file. The file ends within a line or within a gzip stream, or
-with NUL bytes that the file system added. These readers read such a file to its end. A serial capture
-contains a device's lines as received, each in the form `milliseconds TAB line`.
+A recorder that loses power leaves an incomplete file. The file ends in the middle of a line or of a gzip
+stream, or with NUL bytes that the file system added. These readers read such a file to its end. A serial
+capture contains a device's lines as received, each in the form `milliseconds TAB line`.
 """
 
 import re
@@ -50,7 +50,7 @@ MAX_LINE_BYTES = 1 << 20
 GZIP_MAGIC = b"\x1f\x8b"
 GZIP_WBITS = 31
 _GZIP_END = 16
-"""Maximum number of NUL bytes at the end of a complete gzip stream: in its last data, CRC and length."""
+"""Maximum number of NUL bytes with which a complete gzip stream can end: its last data, CRC and length."""
 
 
 def describe_read_error(error: zlib.error | OSError) -> str:
@@ -266,7 +266,7 @@ def build_line_error(
 
 
 def _json_at(fields: dict[str, msgspec.Raw], path: KeyPath) -> tuple[bytes, KeyPath]:
-    """Return the JSON at a path, or at the part of the path that exists, and that part.
+    """Return the JSON at a path, and the path; if only its first part exists, use that part.
 
     Paths from the decoder do not contain the keys of mappings.
     """

@@ -220,7 +220,7 @@ CV1-DPO-2|70|Lay odds win at most the table's multiple, which is not printed any
 CV1-DPO-3|70|Lay odds may be as low as the table's minimum, even if they then win less than the minimum.
 CV1-DPO-4|70|Lay odds may be called off, reduced or taken down.
 CV1-DPO-5|70|Odds that are off are returned when the flat bet is decided.
-CV1-COME-1|74|One Come bet per player and roll, with a point on.
+CV1-COME-1|74|With a point on, each player may make one Come bet per roll.
 CV1-COME-2|74|Come and Don't Come may both be bet on the same roll.
 CV1-COME-3|74|Come is decided by the first roll, or moves to the box number, which becomes its point.
 CV1-COME-4|74|A Come bet always works and stays until it is decided.
@@ -230,7 +230,7 @@ CV1-COME-7|78|Come pays even money, and its odds pay true odds.
 CV1-COME-8|80|Come odds are off on a come-out roll, and are returned if a 7 takes the flat bet.
 CV1-COME-9|82|A Come bet that is hit on the come-out is paid, and its odds are returned.
 CV1-COME-10|82|Come odds that are called on are decided with their flat bet.
-CV1-DC-1|86|One Don't Come bet per player and roll, with a point on.
+CV1-DC-1|86|With a point on, each player may make one Don't Come bet per roll.
 CV1-DC-2|86|Don't Come is decided by the first roll, or moves behind its number.
 CV1-DC-3|86, 90|Don't Come wins if a 7 is thrown before its number; it pays even money.
 CV1-DC-4|88|The dealer places the lay odds on the bet.
@@ -252,7 +252,8 @@ CV1-C2,C12|108-114, 160-165|2, or 12, on the next roll pays 30 to 1.
 CV1-C3,YO|108-114, 160-165|3, or 11, on the next roll pays 15 to 1.
 CV1-HILO-1|116, 166|2 or 12 on the next roll pays 15 to 1, as a single bet.
 CV1-AC-1|118, 167|Any craps pays 7 to 1.
-CV1-CE-1|120, 168|C and E is half craps and half eleven: 3 to 1 and 7 to 1 on the whole stake.
+CV1-CE-1|120, 168|C and E is half craps and half eleven; it pays 3 to 1 on craps and 7 to 1 on eleven, each on
+  the whole stake.
 CV1-CE-2|120|If C and E is taken down after a win, the whole stake is returned.
 CV1-CE-3|120|C and E must be at least two of the lowest units.
 CV1-A7-1|122, 169|Any seven pays 4 to 1.
@@ -415,7 +416,7 @@ GAPS = """\
 !34-26|82|Odds that are off are returned when their bet is decided.
 !34-27|117, 120|Lay odds are limited by the original bet, even if that bet is reduced.
 !V1-1|94-96|The examples exceed the table's limit; the limit applies.
-!V1-2|31|Bets that may be made only at certain times keep those times.
+!V1-2|31|Bets that other lines allow only at certain times may still be made only then.
 !V1-3|25-29|A new Come bet is still decided by 2, 3, 11 and 12.
 !V1-4|31, 62, 88|The specific rule on reducing a bet overrides the general one.
 !V1-5|62, 88, 96|Lay, buy and put bets are mentioned but not offered.
