@@ -44,7 +44,7 @@ class StreamAddress:
 
 @dataclass(frozen=True, slots=True)
 class EdgeLines:
-    """Timed inputs on a chip's lines. They are read as the kernel's edge events."""
+    """Timed inputs on a chip's lines, read through the kernel's edge events."""
 
     chip: str
     """The chip's label in the output of `gpiodetect`."""
@@ -55,7 +55,7 @@ class EdgeLines:
 class PanelLines:
     """Contacts, lamps and a buzzer on a chip's lines.
 
-    Contacts are read as the kernel's edge events. The lamps and the buzzer are gpiozero outputs.
+    Contacts are read through the kernel's edge events. The lamps and the buzzer are gpiozero outputs.
     """
 
     chip: str
@@ -200,8 +200,8 @@ class DeviceType:
     address: Callable[[Any], Address]
     """Returns the address of the device's port."""
     reported_devices: Callable[[str, Any], Iterable[ReportedDevice]]
-    """Returns, for a device's name and settings, the devices whose readings it sends, and the kinds of these
-    readings."""
+    """Takes a device's name and settings, and returns the devices whose readings it sends, with the kinds of
+    reading that each can send."""
     claims: Callable[[Any], Iterable[ResourceClaim]] = _no_claims
     """Returns the resources, apart from the port, that the device must not share with another device."""
     causes: Causes = field(default_factory=lambda: DEVICE_FAULTS)

@@ -9,7 +9,7 @@ NOISY_WITHIN_US = 10_000_000
 
 
 class Line(NamedTuple):
-    """A line without its end."""
+    """A line without its line ending."""
 
     text: bytes
     dropped: int = 0
@@ -70,7 +70,7 @@ class LineSplitter:
 
 
 class RateLimit:
-    """A limit on the rate of lines, with a reserve of up to half a second's lines."""
+    """A limit on the rate of lines, which allows bursts of up to half a second's lines."""
 
     def __init__(self, per_s: int) -> None:
         self.per_s = per_s
@@ -96,6 +96,6 @@ class NoiseCounter:
         self._at_us: deque[int] = deque(maxlen=NOISY_LINES)
 
     def count(self, lines: int, now_us: int) -> bool:
-        """Count damaged lines; return whether there are NOISY_LINES within NOISY_WITHIN_US."""
+        """Count damaged lines; return whether there have been NOISY_LINES within NOISY_WITHIN_US."""
         self._at_us.extend([now_us] * min(lines, NOISY_LINES))
         return len(self._at_us) == NOISY_LINES and self._at_us[0] > now_us - NOISY_WITHIN_US

@@ -72,7 +72,7 @@ DEVICE_FAULTS: dict[str, Cause] = {
         "when the reopened port accepts bytes",
     ),
     "reopening": Cause(
-        "the device was silent or sent unreadable data, so its port is reopened",
+        "the device was silent or sent unreadable data, so its port is being reopened",
         "wait ten seconds; if the device stays silent, power-cycle it, then try another cable",
         _OPEN,
     ),
@@ -118,7 +118,7 @@ DEVICE_FAULTS: dict[str, Cause] = {
         "when the node sends a hello sealed with the table's key",
     ),
     "no_sync": Cause(
-        "most of the node's answers are lost, or its clock has an excessive error",
+        "most of the node's answers are lost, or its clock is too inaccurate",
         "try another cable; if that does not help, restart the board, then replace it",
         "when the node's clock has been measured",
     ),
@@ -153,12 +153,12 @@ DEVICE_FAULTS: dict[str, Cause] = {
         "a wall board could not locate an impact, because it was too soft, two impacts coincided, or a sensor"
         " failed",
         "run the board's self-test; if the fault recurs, set its speed_m_s and its comparators' thresholds",
-        "at once; the impact is missing",
+        "at once, but the impact remains unrecorded",
     ),
     "babbling": Cause(
         "a sensor that oscillates, a threshold that is too low, or broken firmware",
-        "check the sensor's readings, and raise its threshold; the excess was discarded",
-        "half a second after the excess stops",
+        "check the sensor's readings, and raise its threshold; the excess readings were discarded",
+        "half a second after the last excess reading",
     ),
     "bad_reading": Cause(
         "the firmware or the script sent a kind, a field or a value that the table does not support",

@@ -18,8 +18,8 @@ _MAX_READINGS = 12
 _MIN_READINGS = 3
 _CLEAR_RATIO = 2.0
 _MAX_BOUNCE = 0.5
-"""Maximum fraction of its speed that a die retains in a bounce off a wall. The tracker does not know where
-the walls are, so it allows for a bounce anywhere."""
+"""Maximum fraction of its speed that a die retains when it bounces off a wall. The tracker does not know
+where the walls are, so it allows for a bounce anywhere."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class Sight:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrackerRules:
-    """Limits on the motion of dice, and the times after which a die is at rest or lost."""
+    """Limits on the motion of dice, and the times after which a die is considered to be at rest or lost."""
 
     die_mm: float = 19.0
     max_speed_mm_per_s: float = 6000.0
@@ -87,7 +87,7 @@ class _Track:
         self.readings.append(candidate)
 
     def face(self) -> tuple[Face | None, float]:
-        """Return the face common to all readings, and its mean confidence; None and 0 if the faces differ."""
+        """Return the face common to all readings, and its mean confidence; None and 0 if there is none."""
         faces = {reading.face for reading in self.readings}
         if len(faces) != 1 or None in faces:
             return None, 0.0
@@ -168,7 +168,7 @@ class DiceTracker:
     ) -> dict[Die, Candidate] | None:
         """Match dice of unknown speed so that the vector between them changes least.
 
-        A mistake is harmless, because only one point of the track has been reported.
+        A mistake is harmless, because only one point of each new track has been reported.
         """
         one, two = self._tracks[1].candidate, self._tracks[2].candidate
 
@@ -256,9 +256,9 @@ def _distance(a: Candidate, b: Candidate) -> float:
 
 
 def _track_error(track: _Track, t: int, candidate: Candidate) -> float:
-    """Return a candidate's distance from the nearest position that the die can reach.
+    """Return a candidate's distance from the nearest position that the die can have reached.
 
-    The die moves straight ahead or bounces off a wall.
+    The die has either moved straight ahead or bounced off a wall.
     """
     seconds = (t - track.t) / 1e6
     ex, x_bounced = _axis_error(track.candidate.x, track.vx * seconds, candidate.x)

@@ -139,7 +139,7 @@ def _detail(name: str, fields: Sequence[str], stamp: str | None) -> Detection | 
 
 
 def _centre(corners: list[Point]) -> Point:
-    """Return the centre of four corners. The firmware sometimes sends one corner twice instead of another."""
+    """Return the centre of four corners. The firmware sometimes repeats one corner and omits another."""
     if len(set(corners)) == len(corners):
         return sum(x for x, _ in corners) / 4, sum(y for _, y in corners) / 4
     xs, ys = [x for x, _ in corners], [y for _, y in corners]
@@ -195,7 +195,7 @@ class JevoisSettings:
     silent_s: float = 2.0
     """Time without a complete frame after which the camera is down."""
     error_mm: float = DEFAULT_MAX_ERROR_MM
-    """Maximum error of the calibration at its points."""
+    """Maximum error of the calibration at any of its points."""
 
     def __post_init__(self) -> None:
         """Raise ValueError for invalid settings."""
@@ -298,7 +298,7 @@ class JevoisCamera:
         return self._take_readings()
 
     def take_output(self) -> bytes:
-        """Return no bytes, because a script on the camera configures it."""
+        """Return no bytes, because the camera is configured by its own script."""
         return b""
 
     def take_reopen(self) -> bool:

@@ -1,8 +1,8 @@
-"""The device for a script, such as a camera program, which sends readings as JSON lines.
+"""The device for a script, such as a camera program, that sends readings as JSON lines.
 
 The readings are checked as strictly as those of other devices. The lines have no checksum, sequence number or
-handshake, so the loss of a line is not detected. docs/devices/json-camera.md describes the reliability of
-such a script and the tracking of its clock.
+handshake, so the loss of a line is not detected. docs/devices/json-camera.md describes how reliable such a
+script is and how its clock is tracked.
 """
 
 from collections import deque
@@ -136,7 +136,7 @@ ALIVE = "alive"
 """The kind of a line that only shows that the script is running."""
 CLOSING_KINDS = frozenset({"die_released", "card"})
 """The kinds of reading that close the betting. If such a reading's timestamp were too late, players could bet
-on an event that they have already seen."""
+on an event that they had already seen."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -156,8 +156,8 @@ class JsonCameraSettings:
     """
     alive_ms: int | None = None
     """With `clock: arrival`, the maximum interval between the script's lines. A release or a card that
-    arrives after a silence of more than twice this interval has the timestamp of the last line before the
-    silence, because the event might have occurred just after that line.
+    arrives after a silence of more than twice this interval is given the timestamp of the last line before
+    the silence, because the event might have occurred just after that line.
     """
     max_per_s: int = 1000
     """Maximum number of lines read per second. The excess is discarded and reported as a fault."""
@@ -166,7 +166,7 @@ class JsonCameraSettings:
     empty, the script sends millimetres on the table.
     """
     error_mm: float = DEFAULT_MAX_ERROR_MM
-    """Maximum error of the calibration at its points."""
+    """Maximum error of the calibration at any of its points."""
 
     def __post_init__(self) -> None:
         """Raise ValueError for invalid settings."""
@@ -265,7 +265,7 @@ class JsonCamera:
         return silent if due is None else min(due, silent)
 
     def take_output(self) -> bytes:
-        """Return no bytes; a script receives no data."""
+        """Return no bytes, because nothing is sent to a script."""
         return b""
 
     def take_reopen(self) -> bool:

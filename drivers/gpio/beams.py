@@ -17,7 +17,7 @@ from drivers.gpio.settings import BeamsSettings, TimedInput
 from drivers.readings import build_reading
 
 MARGIN_US = 200
-"""Minimum time between edges on two lines for which the order of the edges is certain."""
+"""The order of edges on two lines is certain only if the edges are at least this far apart."""
 MAX_PULSE_US = 200_000
 """Maximum length of a pulse. A longer pulse is caused by a hand, or by a rotor that is parked or starting.
 When the longest pulse ends, its middle is 100 ms old. By default, a table waits 120 ms for delayed readings.
@@ -139,7 +139,7 @@ class BeamsDevice(GpioDevice):
                 return None
 
     def _phase_at(self, t_us: int) -> bool | None:
-        """Return the phase sensor's state at this time; None if it is unknown or too close to a change."""
+        """Return the phase sensor's state at this time; None if it is unknown or was just changing."""
         if any(abs(phase.t_us - t_us) <= MARGIN_US for phase in self._phases):
             return None
         return next((phase.active for phase in reversed(self._phases) if phase.t_us < t_us), None)

@@ -1,4 +1,4 @@
-"""Debounces one input line, based on its edges and on reads of its level.
+"""Debounces one input line, using its edges and reads of its level.
 
 A level is stable once a later edge or a read of the line shows that the level lasted for `debounce_us`. A
 timer is not sufficient, because the edge that ended the level might not have been received yet.
@@ -10,8 +10,8 @@ from dataclasses import dataclass
 READ_AGAIN_US = 10_000
 """Minimum time between the two reads that confirm a change of level without an edge."""
 HIDDEN_PULSE_US = 5_000
-"""Minimum time between two successive edges in the same direction at which the edge between them is reported
-as missed. If the time is shorter, the contact might only be bouncing."""
+"""If two successive edges in the same direction are at least this far apart, the edge between them is
+reported as missed. If they are closer together, the contact might only be bouncing."""
 REQUEST_AGAIN_US = 50_000
 QUIET_US = 1_000_000
 """Period over which edges are counted. A babbling line is used again once it has stayed within the limit for
@@ -47,7 +47,7 @@ class EdgeMissed:
 
 @dataclass(frozen=True, slots=True)
 class HiddenPulse:
-    """A pulse that was possibly missed. It is too short to be reported as a fault, but too long to ignore."""
+    """A pulse that might have been missed: too short to be reported as a fault, but too long to ignore."""
 
     t_us: int
 
@@ -62,7 +62,7 @@ class BabblingStarted:
 
 @dataclass(frozen=True, slots=True)
 class BabblingEnded:
-    """The end of babbling: the line has not changed too often for `QUIET_US`."""
+    """The end of babbling: the line has been quiet for `QUIET_US`."""
 
     t_us: int
 
@@ -77,7 +77,7 @@ class InputLine:
         self.stable: bool | None = None
         """Whether the line is active; None if unknown."""
         self.since_us = 0
-        """The start of the stable level."""
+        """The time at which the stable level began."""
         self.babbling = False
         self.edges = 0
         self.bounces = 0
@@ -189,7 +189,7 @@ class InputLine:
         return self._babble_us + QUIET_US if self.babbling else None
 
     def _same_direction(self, t_us: int, active: bool) -> list[LineChange]:
-        """Handle a second edge in one direction, which shows that the edge between the two was missed."""
+        """Handle a second edge in the same direction, which shows that the edge between them was missed."""
         self.bounces += 1
         if self.stable != active:
             self._raw_us, self._raw_exact = t_us, True

@@ -76,7 +76,7 @@ GPIO_FAULTS: dict[str, Cause] = {
     "babbling": Cause(
         "a loose contact, a missing pull-up or pull-down, a misaligned beam, or interference",
         "check the plug and the pull-up or pull-down; the input is ignored until the line is quiet",
-        "after a second in which the line has not changed too often",
+        "when the line has been quiet for a second",
     ),
     "stuck": Cause(
         "an object blocks the beam or presses the button, or the wire is cut or shorted",
@@ -113,7 +113,7 @@ class InputSetup(Protocol):
 
 
 class GpioDevice(ABC):
-    """A device on some lines of a chip; see `drivers.device.Device`."""
+    """A device on some of a chip's lines; see `drivers.device.Device`."""
 
     def __init__(
         self,

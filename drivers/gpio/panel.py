@@ -37,7 +37,7 @@ class PanelDevice(GpioDevice):
         return readings
 
     def on_change(self, now_us: int, name: str, change: LevelChange) -> list[AnyReading]:
-        """Handle a change of a button or switch.
+        """Handle a change in the state of a button or switch.
 
         A button press is reported only if its edge was received. A switch's position is always reported.
         """
@@ -55,7 +55,7 @@ class PanelDevice(GpioDevice):
         return [build_reading("input", fields, self.name, change.t_us, now_us)]
 
     def show(self, now_us: int, lamp: str, shows: str) -> None:
-        """Set every output that follows this lamp to the lamp's value."""
+        """Switch every output that follows this lamp according to the lamp's value."""
         for name, output in self._outputs.items():
             if output.lamp != lamp:
                 continue

@@ -32,20 +32,20 @@ MIN_DEBOUNCE_US = 1_000
 MAX_BUTTON_DEBOUNCE_US = 25_000
 """Half the duration of a quick press (50 ms). A longer debounce time loses presses."""
 MAX_SWITCH_DEBOUNCE_US = 250_000
-"""Longer than for buttons, because doors and keys keep their position and heavy contacts bounce longer."""
+"""Longer than for buttons, because doors and keys stay in position and heavy contacts bounce for longer."""
 MIN_STUCK_US = 5_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class TimedLimits:
-    """Default settings for a kind of input, and the limits within which no pulse is missed."""
+    """Default settings for a kind of input, and the limits beyond which pulses could be missed."""
 
     hold_off_us: int
     max_hold_off_us: int
     max_debounce_us: int
     stuck_us: int
     middle: bool
-    """Whether a reading's time is the middle of its pulse, at which the ball or mark is centred. Otherwise,
+    """Whether a reading's time is the middle of its pulse, when the ball or mark is centred. Otherwise,
     the time is the pulse's start."""
 
 
@@ -64,7 +64,7 @@ TIMED: Mapping[str, TimedLimits] = {
     "pocket_ball": TimedLimits(20_000, 40_000, 2_000, 0, middle=True),
     # A 39 mm chip that falls through a beam at 3 m/s breaks the beam for 13 ms, or less near the chip's edge.
     "foreign_object": TimedLimits(500_000, 2 * _S, 5_000, 0, middle=False),
-    # Two dice can hit the wall 10 ms apart. The judge handles ringing that exceeds the hold-off time.
+    # Two dice can hit the wall 10 ms apart. The judge handles ringing that outlasts the hold-off time.
     "wall_impact": TimedLimits(4_000, 8_000, 500, 2 * _S, middle=False),
 }
 """The limits of each kind of input."""

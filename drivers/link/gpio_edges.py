@@ -34,7 +34,7 @@ def find_chip(label: str, chips: Chips) -> Chip:
     """Return the chip with this label.
 
     Raises:
-        PortError: If there is not exactly one chip with this label. The message lists all chips.
+        PortError: Unless exactly one chip has this label. The message lists all chips.
     """
     found = list(chips())
     matching = [chip for chip in found if chip.label == label]
@@ -144,7 +144,7 @@ class EdgePort:
         return f"{chip.path} [{chip.label}]"
 
     def read(self) -> LineEvents:
-        """Return the levels read by `write`, after earlier edges. If there are none, wait for edges.
+        """Return the levels that `write` has read and any earlier edges; if there are none, wait for edges.
 
         Raises:
             PortError: If the kernel refuses to read a line.
@@ -179,7 +179,7 @@ class EdgePort:
 
     def wake(self) -> None:
         """Make a waiting `read` return."""
-        with suppress(OSError, ValueError):  # `dispose` has closed the event descriptor
+        with suppress(OSError, ValueError):  # `dispose` might have closed the event descriptor
             os.eventfd_write(self._waker, 1)
 
     def close(self) -> None:

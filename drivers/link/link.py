@@ -37,7 +37,7 @@ class LinkDown:
 
 @dataclass(frozen=True, slots=True)
 class Overflow:
-    """The number of a source's bytes or GPIO line events that were discarded because the inlet was full."""
+    """A report of how many of a source's bytes or line events were discarded because the inlet was full."""
 
     lost: int
 
@@ -55,7 +55,7 @@ class Arrival(NamedTuple):
 
 
 class Post(Protocol):
-    """The function with which a link posts arrivals."""
+    """The function that a link calls to post an arrival."""
 
     def __call__(self, source: str, t_us: int, event: Event, /) -> None:
         """Accept an arrival without blocking."""
@@ -90,7 +90,7 @@ class Inlet:
         queue.put(Arrival(source, t_us, event))
 
     def take(self, timeout_s: float | None = None) -> Arrival | None:
-        """Return the next arrival, or None after the timeout. A timeout of None waits without limit."""
+        """Return the next arrival, or None after the timeout. If `timeout_s` is None, wait indefinitely."""
         try:
             if timeout_s is not None and timeout_s <= 0:
                 return self._queue.get_nowait()
@@ -117,7 +117,7 @@ class Backoff:
     ) -> None:
         """Start with the first delay.
 
-        `random_fraction` returns a number from 0 to less than 1. It shortens each delay by up to half.
+        `random_fraction` returns a number in [0, 1). The delays are shortened at random by up to half.
         """
         self._random_fraction = random_fraction
         self._first_s = first_s

@@ -44,7 +44,7 @@ def check_port_name(name: str, root: Path = Path("/")) -> None:
 
     Raises:
         PortNameError: If the name is not an absolute path, depends on the order in which devices are plugged
-            in, or does not distinguish two devices of one model.
+            in, or does not distinguish two devices of the same model.
     """
     scheme, colon, path = name.partition(":")
     if scheme + colon in _EXAMPLES and path.startswith("/"):
@@ -61,7 +61,7 @@ def check_port_name(name: str, root: Path = Path("/")) -> None:
 
 
 def _example(prefix: str) -> str:
-    """Return a name of the kind that was probably meant; a prefix may be mistyped."""
+    """Return an example of the kind of name that was probably meant; the prefix may be mistyped."""
     nearest = get_close_matches(prefix, _EXAMPLES, n=1) if prefix.endswith(":") else []
     return _EXAMPLES[nearest[0]] if nearest else _SERIAL_EXAMPLE
 

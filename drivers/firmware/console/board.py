@@ -30,7 +30,7 @@ class Contact:
             self.level = active
 
     def take_change(self, now_us: int) -> bool:
-        """Return whether the debounced state has changed since the last call. The change is at `since_us`."""
+        """Return whether the debounced state has changed since the last call. It changed at `since_us`."""
         if self.level == self.active or now_us - self.since_us < BOUNCE_US:
             return False
         self.active = self.level

@@ -10,7 +10,7 @@ SETTINGS = "board.json"
 HASH_DIGITS = 16
 """Number of digits of the SHA-256 that a board reports. 64 bits are enough to distinguish builds."""
 FOLDER = 0x4000
-"""The file type of a directory in the mode from os.stat."""
+"""The file-type bits of a directory in the mode that os.stat returns."""
 
 
 def load(path: str) -> dict[str, object]:

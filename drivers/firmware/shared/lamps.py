@@ -15,7 +15,7 @@ class Lamps:
         self.switch_off()
 
     def show(self, fields: dict[str, str]) -> None:
-        """Set the lamps that follow the table's lamp named in a command's fields."""
+        """Set the board's lamps that follow the table lamp named in a command."""
         for one in self.lamps:
             if one["lamp"] == fields.get("name"):
                 shows = fields.get("shows")

@@ -79,7 +79,7 @@ class Node:
         firmware: str = "reference-1",
         key: bytes = b"",
     ) -> None:
-        """Create the node. `boot` and `salt` are 16 random hexadecimal digits, different at every start."""
+        """Create the node. `boot` and `salt` are 16 hexadecimal digits each, random at every start."""
         self.name = name
         self.key = key
         self.salt = salt

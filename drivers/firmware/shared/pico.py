@@ -1,4 +1,4 @@
-"""The pins, clock and port of a Raspberry Pi Pico or Pico 2. No other module depends on the chip."""
+"""The pins, clock and port of a Raspberry Pi Pico or Pico 2. Only this module and `falls` need the chip."""
 
 import os
 import select
@@ -22,7 +22,7 @@ RP2350_CHIP_RESET = 0x4010002C
 RP2040_WATCHDOG = 0x40058000
 RP2350_WATCHDOG = 0x400D8000
 CLEAR = 0x3000
-"""Offset of a register's alias in which writing a 1 clears the bit."""
+"""Offset of a register's clearing alias: a 1 written to the alias clears that bit of the register."""
 ENABLE = 1 << 30
 PIO0_CTRL = 0x50200000
 PIO0_START = 0xF0F
@@ -55,7 +55,7 @@ def reset_cause() -> str:
 
 
 class Pico:
-    """The board's hardware. PIO or hard interrupts timestamp the edges; interrupts allocate no memory."""
+    """The board's hardware. The PIO or interrupt handlers, which allocate no memory, timestamp the edges."""
 
     def __init__(self) -> None:
         """Start the clock and the port. The watchdog starts with the first `feed`."""
@@ -102,7 +102,7 @@ class Pico:
     def set_interruptible(self, enabled: bool) -> None:
         """Set whether Ctrl-C stops the program.
 
-        Disable it while a table is connected, because noise could stop the program during play.
+        Disable it while a table is connected, because noise on the line could stop the program during play.
         """
         micropython.kbd_intr(3 if enabled else -1)
 

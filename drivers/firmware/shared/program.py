@@ -8,7 +8,7 @@ SILENT_US = 3000000
 safe state. This is about three times the interval between the table's clock queries (984 ms).
 """
 FIRST_PINGS = 8
-"""Number of clock queries after which the table accepts readings and the board sends its switch states."""
+"""Number of clock queries after which the table accepts readings and the board sends its initial readings."""
 
 
 class Board:
@@ -57,7 +57,7 @@ class Program(Node):
     """The protocol node that runs a board on its serial port."""
 
     def __init__(self, hardware, board: Board, settings, firmware: str) -> None:  # type: ignore[no-untyped-def]
-        """Set up the node with the name and key in the settings, and put the outputs into a safe state."""
+        """Set up the node with the name and key from the settings, and put the outputs into a safe state."""
         super().__init__(
             str(settings["name"]),
             board.reads(),

@@ -59,8 +59,8 @@ class Line:
     def place(self, arrivals: list[tuple[int, int]]):  # type: ignore[no-untyped-def]  # Place or None
         """Return the position and time of an impact; None if no position agrees with the arrivals.
 
-        `arrivals` lists (sensor, clock), one per sensor, earliest first. Far from the impact, noise can hide
-        the front of a weak wave. The last arrivals can therefore be too late, but never too early.
+        `arrivals` lists one pair (sensor, clock) per sensor, earliest first. Far from the impact, noise can
+        hide the front of a weak wave. The last arrivals can therefore be too late, but never too early.
         """
         found = self.fit(arrivals)
         while found is not None and found.misfit_um > MISFIT_UM and len(arrivals) > MIN_SENSORS:
@@ -208,8 +208,8 @@ class Wall(Board):
     ) -> list[tuple[str, list[tuple[str, str]], int]]:
         """Return an impact, or a fault if the impact cannot be located.
 
-        A signal that only one sensor detects is not an impact. It is too weak to reach the next sensor,
-        350 mm away, and is caused by a knock on the felt or by a spark.
+        A signal that only one sensor detects is not treated as an impact. It was too weak to reach the next
+        sensor, 350 mm away, and so was probably a knock on the felt or a spark.
         """
         peak = self.hardware.peak() if "peak" in self.settings else 0
         if len(arrivals) == 1:
@@ -226,7 +226,7 @@ class Wall(Board):
         return [("pos_mm", str((place.pos_um + 500) // 1000)), ("peak", str(peak))]
 
     def selftest(self) -> tuple[bool, str]:
-        """Send a pulse through the first sensor and measure its speed to the other sensors."""
+        """Send a pulse through the first sensor and measure the speed at which it reaches the others."""
         pulse = self.settings.get("pulse")
         if pulse is None:
             return False, "error not measured: no pulse pin in board.json"
@@ -265,7 +265,7 @@ class Wall(Board):
         error_um = off_um // 2 + spacing_um // 2 * abs(speed - self.speed) // self.speed
         edge_um = max(self.at_um[0], self.settings["length_mm"] * 1000 - self.at_um[far])
         error_mm = (max(error_um, edge_um) + 999) // 1000
-        message = "wave speed " + str(speed) + " m/s; positions within " + str(error_mm) + " mm"
+        message = "wave speed " + str(speed) + " m/s; position error up to " + str(error_mm) + " mm"
         if abs(speed - self.speed) * SPEED_TOLERANCE > self.speed:
             return False, message + "; speed_m_s is " + str(self.speed)
         if error_mm > MAX_ERROR_MM:

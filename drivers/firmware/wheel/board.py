@@ -12,7 +12,8 @@ from drivers.firmware.shared.program import Board
 FLICKER_US = 5000
 """Time within which another edge belongs to the same pass. A 20 mm ball at 3 m/s breaks a beam for 7 ms."""
 PAIR_US = 60000
-"""Maximum time that the mark takes to move from one index sensor to the other: 15 ms at 0.2 rev/s."""
+"""Maximum time that the mark takes to move from one index sensor to the other. At 0.2 rev/s, it takes
+15 ms."""
 LOOPS = 32
 """Number of edges in the loopback test."""
 MAX_ERROR_US = 1000
@@ -20,7 +21,7 @@ MAX_ERROR_US = 1000
 
 
 class Wheel(Board):
-    """The sensors of a wheel. A cut beam pulls its pin low."""
+    """The sensors of a wheel. An interrupted beam pulls its pin low."""
 
     NAME = "wheel"
     DOES = "lamp,selftest"
@@ -85,7 +86,7 @@ class Wheel(Board):
     def handle_mark(self, pin: int, at_us: int) -> list[tuple[str, list[tuple[str, str]], int]]:
         """Handle the detection of the mark by one of the index sensors.
 
-        Once both sensors have detected the mark, return a reading with the time of the detection by `index`.
+        Once both sensors have detected the mark, return a reading with the time at which `index` detected it.
         """
         if self.index_b is None or self.index is None:
             return []
