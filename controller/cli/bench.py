@@ -105,7 +105,7 @@ class _Job:
             self.say(PageLine("ask", words))
 
     def answer(self, given: Answer) -> None:
-        """Send an answer to the test's keyboard input."""
+        """Pass an answer to the test as keyboard input."""
         with self._lock:
             if not self.over:
                 os.write(self._writes, _TYPED[given].encode())

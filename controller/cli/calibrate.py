@@ -57,7 +57,7 @@ class RequestError(ValueError):
 
 
 class Job(NamedTuple):
-    """A calibration's arguments, its table, and its readings from a guide or a recording."""
+    """A calibration's arguments, the table's settings, and the guide or recording that supplies readings."""
 
     arguments: argparse.Namespace
     settings: TableSettings
@@ -81,7 +81,7 @@ class Job(NamedTuple):
         """Return the dice table; raises RequestError if the table's file describes none."""
         if self.settings.dice_table is None:
             raise RequestError(
-                "the table's file has no `dice_table` section; add it with the table's dimensions"
+                "the table's file has no `dice_table` section; add one with the table's dimensions"
             )
         return self.settings.dice_table
 
@@ -287,7 +287,7 @@ class CalibrationResult(msgspec.Struct, frozen=True, kw_only=True):
 def show_and_write(
     path: Path, found: CalibratedValues, arguments: argparse.Namespace, guide: Guide | None
 ) -> CalibrationResult:
-    """Show the report and the diff; write the changes with `--write` or after a person's confirmation.
+    """Show the report and the diff; write the changes if `--write` is set or a person confirms them.
 
     Raises:
         EditError, SettingsError: the new values can't be put into the file; nothing is written.
@@ -459,7 +459,7 @@ def _calibrated(arguments: argparse.Namespace) -> CalibrationResult:
     calibrate = _CALIBRATIONS[arguments.what]
     if arguments.log is not None:
         if arguments.table is None:
-            raise RequestError("--log: also needs --table, which names the table whose file is changed")
+            raise RequestError("--log: also needs --table, to name the table whose file is changed")
         with open_log(arguments.log) as log:
             readings = list(log)
         path = config_file("tables", arguments.table)

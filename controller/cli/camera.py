@@ -43,7 +43,7 @@ from drivers.vision.reading import Reading as PictureReading
 from drivers.vision.stills import reduction_for
 
 ALIVE_US = 500_000
-"""Interval between `alive` messages; after 1.5 s of silence, the daemon reports the device as failed."""
+"""Interval between `alive` messages; after 1.5 s of silence, the daemon reports the fault `silent`."""
 RETRY_S = 2.0
 QUIET_FFMPEG = "-8"
 """FFmpeg's log level that suppresses even fatal errors."""

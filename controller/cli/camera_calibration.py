@@ -42,14 +42,14 @@ from drivers.vision.rig import CaptureSettings, LensSettings, Rig, RigFile
 GOOD_MM = 2.0
 """Upper limit of errors drawn in green: a tenth of a die, and less than a flying die's position error."""
 MIN_CAMERA_DISTANCE_MM = 300.0
-"""Minimum horizontal distance between two cameras. If they are closer, cameras 1.5 m above the felt measure a
-die's height with an error of at least 8 mm.
+"""Minimum horizontal distance between two cameras. At a smaller distance, two cameras 1.5 m above the felt
+measure a die's height with an error of at least 8 mm.
 """
 SETTLING_FRAMES = 10
-"""Number of frames skipped before a picture; a device's first frames can be dark."""
+"""Number of frames skipped before a picture is taken; a device's first frames can be dark."""
 PICTURE_NAMES = (".png", ".jpg", ".jpeg")
 ERROR_SCALE = 20
-"""Magnification of the drawn errors, which makes 1 mm visible."""
+"""Magnification of the drawn errors, large enough to make 1 mm visible."""
 
 EXAMPLES = (
     "tablectl camera board board.pdf              # print it without scaling, cut along the line",
@@ -140,7 +140,7 @@ def add_arguments(commands: "argparse._SubParsersAction[argparse.ArgumentParser]
         "--picture",
         metavar="OUT.png",
         type=Path,
-        help="draw the error of each corner on the first flat picture",
+        help="save a copy of the first --flat picture, with the error of each corner drawn on it",
     )
     calibrate.add_argument(
         "--write", action="store_true", help="write the result to the rig's file; the old file is kept"
@@ -285,7 +285,7 @@ def _check(path: Path) -> None:
 
 
 def _draw(path: Path, picture: Array, felt: Felt) -> None:
-    """Mark each corner and its magnified error on a flat picture."""
+    """Save a copy of a picture of the board, with each corner and its magnified error marked on it."""
     sheet = picture.copy()
     for corner in felt.corners:
         x, y = (round(value) for value in corner.pixel)

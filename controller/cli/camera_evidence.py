@@ -44,7 +44,10 @@ SHOWN_DIGITS = 12
 
 
 def open_keeper(wanted: EvidenceSettings | None) -> StorageThread | None:
-    """Return the thread that stores a rig's pictures, or None if it stores none; raises CameraInputError."""
+    """Return the thread that stores a rig's pictures, or None if the rig has no `evidence` section.
+
+    Raises CameraInputError if the folder can't be written to.
+    """
     if wanted is None:
         return None
     folder = Folder(Path(wanted.folder))
@@ -99,8 +102,8 @@ def add_arguments(commands: "argparse._SubParsersAction[argparse.ArgumentParser]
     )
     release = actions.add_parser(
         "release",
-        help="allow held files to be deleted again",
-        description="allow held files to be deleted again",
+        help="release held files, so that they can be deleted",
+        description="release held files, so that they can be deleted",
     )
     for action, held in ((hold, True), (release, False)):
         action.add_argument("names", nargs="+", metavar="SHA256", help="a file's digest, or its first digits")

@@ -24,8 +24,8 @@ MAX_UNSTAMPED = 30
 """Number of consecutive frames without a usable timestamp after which a camera is rejected."""
 
 MAX_OUTSIDE = 0.1
-"""Maximum distance of a calibrated point outside the picture's edge, as a fraction of the picture's size. A
-point farther outside indicates a picture of the wrong size."""
+"""Maximum distance of a calibrated point beyond the picture's edge, as a fraction of the picture's size. A
+point farther out indicates a picture of the wrong size."""
 MAX_MISSING = 0.05
 """Maximum fraction of frames that may be missing before a video is reported as cut off. The frame count in a
 video's header can be an estimate."""
@@ -120,7 +120,7 @@ def check_size(
         ):
             raise CameraInputError(
                 f"{name}: found frames of {width} x {height}, too small for the calibrated point"
-                f" {x:g}, {y:g}; expected the size at which `points` was measured; record at that size,"
+                f" {x:g}, {y:g}; expected the size at which the `points` were measured; record at that size,"
                 " or repeat `tablectl camera calibrate`"
             )
 
@@ -176,7 +176,7 @@ class Video:
         return int(video.get(cv2.CAP_PROP_FRAME_WIDTH)), int(video.get(cv2.CAP_PROP_FRAME_HEIGHT))
 
     def empty_table(self, reduction: Reduction) -> Array:
-        """Return the table without dice: the median of reduced frames from the whole video."""
+        """Return a picture of the table without dice: the median of reduced frames from the whole video."""
         video = self._open()
         total = max(1, int(video.get(cv2.CAP_PROP_FRAME_COUNT)))
         wanted = {round(at * (total - 1) / (MEDIAN_FRAMES - 1)) for at in range(MEDIAN_FRAMES)}

@@ -32,7 +32,7 @@ JPEG_QUALITY = 80
 SHOWN_WIDTH_PX = 1280
 """Maximum width of a picture; a browser would not show more detail."""
 STEP_US = 60_000
-"""Minimum interval between pictures sent to a browser, which limits them to 16 a second."""
+"""Minimum interval between pictures sent to a browser; at most 16 pictures are sent per second."""
 VIDEO_FPS = 30.0
 VIDEO_SUFFIX = ".avi"
 WAIT_S = 2.0
@@ -204,7 +204,7 @@ def _serve(drawn: Iterator[tuple[int, Array]], port: int, source: str) -> None:
 
 def _handler(after: Callable[[int], tuple[int, bytes]]) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
-        """Serves the page and its stream to requests that name the loopback interface."""
+        """Serves the page and its stream if a request's Host header names the loopback interface."""
 
         def do_GET(self) -> None:
             host = self.headers.get("host", "").rpartition(":")[0]

@@ -198,7 +198,7 @@ class CameraWatch:
             if self._album is not None:
                 self._album.forget()
         if self._view.doubtful:
-            # A throw's clip also shows what hides the table, but the frames that show it yield no readings.
+            # A throw's clip also shows whatever hides the table, but these frames yield no readings.
             return readings or self._add_pictures(t_us, picture, [])
         seen = self._follower.frame(t_us, frame, self._reduction.still(picture))
         return readings + self._add_pictures(t_us, picture, seen)
@@ -256,7 +256,7 @@ MAX_WAITING_FRAMES = 4
 PUT_TIMEOUT_S = 0.2
 """Interval at which a waiting source checks whether the reader has stopped."""
 SILENT_US = 500_000
-"""Time without frames after which a camera is treated as hung, if the other camera sends frames."""
+"""Time without frames after which a camera is treated as hung, if the other camera still sends frames."""
 START_TIMEOUT_US = 5_000_000
 """Maximum time between the first frames of two cameras; some cameras take seconds to start."""
 

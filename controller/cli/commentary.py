@@ -75,7 +75,10 @@ class Commentary:
     """Writes a table's outcomes in the staff's terms."""
 
     def __init__(self, screen: Screen, *, stamp: Callable[[], str] = lambda: "", live: bool = False) -> None:
-        """Begin each entry with the result of `stamp`; with `live`, also write when bets open and close."""
+        """Begin each entry with the result of `stamp`.
+
+        With `live`, also report the opening and closing of bets.
+        """
         self._screen = screen
         self._stamp = stamp
         self._live = live

@@ -108,7 +108,7 @@ def run(arguments: argparse.Namespace) -> int:
     if (fault := settings.fault()) is not None:
         say(f"console: {fault}")
         return BAD_INPUT
-    # On SIGTERM, the server shuts down and then calls the previous handler. This handler ignores the call.
+    # After shutting down on SIGTERM, the server restores this handler and raises the signal again.
     signal.signal(signal.SIGTERM, lambda *_: None)
     try:
         with startup_frozen():

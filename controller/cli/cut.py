@@ -112,7 +112,10 @@ def recorded(which: AttemptRef, arguments: argparse.Namespace) -> AttemptRef | N
 
 
 def expectation_path(out: Path, given: Path | None = None) -> Path | None:
-    """Return the expected outcomes' path; print a message and return None for an unsupported extension."""
+    """Return the path of the file for the expected outcomes.
+
+    If `out` has an unsupported extension, print a message and return None.
+    """
     ending = next((ending for ending in LOG_ENDINGS if out.name.endswith(ending)), None)
     if ending is None or out.name.endswith(EXPECTED):
         say(f"{out}: found an unsupported file extension, expected NAME.jsonl or NAME.jsonl.gz")
@@ -247,8 +250,8 @@ def _progress(done: int, status: Json) -> None:
 
 
 def _piece(socket: str, first: int, last: int) -> Piece:
-    """Cut these attempts from the recording after the recorder has written them."""
-    # Help must work without the `journal` extra.
+    """Cut these attempts from the recording once the recorder has written them."""
+    # `--help` must work without the `journal` extra.
     from controller.cli.journal_source import RemoteJournal, recording_of  # noqa: PLC0415 - optional dependency
     from controller.journal.faults import JournalFault  # noqa: PLC0415 - optional dependency
 
