@@ -105,7 +105,8 @@ def rotate(kind: Kind, path: Path, *, who: str, reason: str, lost: bool = False)
 def _rotate(kind: Kind, path: Path, who: str, reason: str, *, lost: bool) -> KeyStep:
     if lost and path.exists():
         raise KeyFault(
-            f"{path}: the key was declared lost, but its file exists; move the file away, or rotate the key"
+            f"{path}: the key was declared lost, but its file exists; move the file elsewhere, or rotate"
+            " the key"
         )
     old = None if lost else _signing_key(kind, path)
     # Read the history first, to detect the history of a different key before any change.
@@ -163,12 +164,12 @@ def _require_newest(path: Path, key: str, steps: Sequence[KeyStep]) -> None:
         return
     if not steps[-1].new:
         raise KeyFault(
-            f"{path}: {steps[-1].who} revoked key {key[:16]} ({steps[-1].reason}); move the file away, then"
-            " run: tablectl keys replace"
+            f"{path}: {steps[-1].who} revoked key {key[:16]} ({steps[-1].reason}); move the file elsewhere,"
+            " then run: tablectl keys replace"
         )
     raise KeyFault(
         f"{path}: found key {key[:16]}, expected its replacement {steps[-1].new[:16]}; restore the"
-        " replacement, or move the file away and run: tablectl keys replace"
+        " replacement, or move the file elsewhere and run: tablectl keys replace"
     )
 
 
@@ -422,8 +423,8 @@ def _replace_table_key(
 ) -> tuple[KeyReplacement, str]:
     if lost and where.file.exists():
         raise KeyFault(
-            f"{where.file}: the key was declared lost, but its file exists; move this file away, or rotate"
-            " the key"
+            f"{where.file}: the key was declared lost, but its file exists; move this file elsewhere, or"
+            " rotate the key"
         )
     old = None if lost else where.read()
     new_place = KeyPlace(file=where.file.with_name(where.file.name + ".new"), sealed=where.sealed)

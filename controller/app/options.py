@@ -68,7 +68,7 @@ class Options:
     readings: str | None = None
     """A FIFO, a Unix socket or `-` (standard input) with readings as JSON lines."""
     data_time: bool = False
-    """Whether the time comes from the readings' arrivals, for simulations."""
+    """Whether the time comes from the readings' arrival times, for simulations."""
     self_test_devices: bool = True
     """Whether the self-test waits for the devices in the table's file."""
     unlock: UnlockBy = "automatic"
@@ -281,7 +281,7 @@ def _socket(path: Path) -> Iterator[Mistake]:
             file=f"--socket {path}",
             found="a file that is not a socket",
             expected="a socket, or no file",
-            hint="choose another name, or move that file away",
+            hint="choose another name, or move that file elsewhere",
         )
 
 
@@ -294,7 +294,7 @@ def _readings(name: str) -> Iterator[Mistake]:
             file=f"--readings {name}",
             found="a folder",
             expected="a FIFO, a Unix socket or -",
-            hint=f"create a FIFO in the folder and name the FIFO; run: mkfifo {path / 'readings'}",
+            hint=f"create a FIFO in the folder and specify its path; run: mkfifo {path / 'readings'}",
         )
     elif not path.exists():
         yield from _folder("--readings", path.parent)

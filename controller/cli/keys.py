@@ -141,7 +141,8 @@ def _of_engine(arguments: argparse.Namespace) -> int:
         return BAD_INPUT
     if arguments.action == "replace" and path.exists():
         raise KeyFault(
-            f"{path}: the key exists, but `replace` is for a lost key; move the file away, or use `rotate`"
+            f"{path}: the key exists, but `replace` is for a lost key; move the file elsewhere, or use"
+            " `rotate`"
         )
     if arguments.action in ("show", "rotate") and not path.exists():
         raise KeyFault(f"{path}: there is no engine key; run: tablectl keys make engine {path}")

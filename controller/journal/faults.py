@@ -63,7 +63,8 @@ FAULTS: Mapping[str, JournalFaultKind] = {
     ),
     "journal_not_one": JournalFaultKind(
         "another program's file has the journal's name, or --journal names the wrong folder",
-        "specify the journal's folder with --journal, or move the other file away and restore the journal",
+        "specify the journal's folder with --journal, or move the other file elsewhere and restore the"
+        " journal",
         _AFTER_REOPENING,
     ),
     "journal_empty": JournalFaultKind(
