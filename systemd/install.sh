@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Install, upgrade, roll back and uninstall the controller on a table's own machine; called by `make install`,
-# `make rollback` and others. Each release has its own folder, and the link `current` selects the one that runs.
+# `make rollback` and other targets. Each release has its own folder, and the link `current` selects the one that runs.
 set -euo pipefail
 umask 022 # root's umask might hide the program from the service, or let a group write to it
 
@@ -147,8 +147,8 @@ make_release() { # NAME: build the release; it is valid only once its last file,
 	trap - EXIT
 }
 
-# Python runs a compiled copy without comparing it with the source's contents, so ours are compiled here from the
-# verified sources.
+# Python runs a compiled copy without comparing it with the source's contents, so this script compiles the
+# copies itself, from the verified sources.
 remove_compiled() { # RELEASE
 	find "$1"/lib/python3*/site-packages/{controller,drivers} -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
 }
@@ -161,13 +161,13 @@ compile_release() { # RELEASE
 	done
 }
 
-# If this machine trusts a release key, switch only to a release in which that key signed every file. The running release
+# If this machine trusts a release key, switch only to a release whose files are all signed with that key. The running release
 # checks the new one if it can, because a manipulated program could declare itself genuine.
 verify_release() { # RELEASE
 	local release=$1 trusted=$root/etc/table/release.pub by
 	rm -f "$release/release.json"
 	[ ! -e "$here/release.json" ] || install -m 0644 "$here/release.json" "$release/release.json"
-	[ -e "$trusted" ] || [ -L "$trusted" ] || return 0 # a dangling link also counts as a trusted key, and is refused below
+	[ -e "$trusted" ] || [ -L "$trusted" ] || return 0 # a dangling link is also treated as a trusted key, and is refused below
 	by=$home/current/bin/python
 	"$by" -c 'import controller.cli.release' 2>/dev/null || by=$release/bin/python
 	"$by" -B -X pycache_prefix=/proc/none -c 'from controller.cli.main import main; raise SystemExit(main())' \
@@ -229,7 +229,7 @@ make_key() {
 	trap 'exit 1' TERM INT HUP # runs once the current command has ended, so that it can write nothing afterwards
 	if ! "$home/current/bin/python" -m controller.journal.keys |
 		(umask 077 && systemd-creds encrypt --name=table-key - "$sealed.new") ||
-		grep -qs "PRIVATE KEY" "$sealed.new" || # even if it reports success, its output is checked and decrypted
+		grep -qs "PRIVATE KEY" "$sealed.new" || # its output is checked and decrypted, even if it reports success
 		! systemd-creds decrypt --name=table-key "$sealed.new" - | grep -c "PRIVATE KEY" >/dev/null; then
 		rm -f "$sealed.new"
 		refuse "systemd-creds could not seal the table's key (its message is above), and no key was kept; correct the" \

@@ -41,7 +41,7 @@ def lower_priority() -> None:
 
 
 def _end_with_controller() -> None:
-    """Exit at the end of standard input, whose other end the controller holds open."""
+    """Exit when the controller exits, which closes the other end of standard input."""
     while os.read(0, 1):
         pass
     os._exit(1)
@@ -195,7 +195,7 @@ DAY_US = 86_400_000_000
 
 
 class Retention:
-    """A retention policy, which drops the journal's expired contents and keeps their digests."""
+    """Drops the journal's expired contents, as the retention settings require, and keeps their digests."""
 
     def __init__(self, journal: Journal, settings: RetentionSettings, wall: Callable[[], WallTime]) -> None:
         """Use these settings; the first call of `drop_expired` checks at once."""

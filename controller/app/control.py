@@ -249,7 +249,7 @@ class Control:
             hub.leave(watcher)
 
     def _present_state(self, request: Watch) -> bytes:
-        """Return the line for a new watcher that names the attempt awaiting a ruling; empty if none does."""
+        """Return the line that shows a new watcher which attempt awaits a ruling; empty if none does."""
         live = self._daemon.live
         awaited = None if live is None else live.core.view.awaited
         return awaited_line(awaited) if awaited is not None and "outcomes" in request.topics else b""
@@ -313,7 +313,7 @@ def _remove_stale(path: Path) -> None:
     if not path.exists():
         return
     if not stat.S_ISSOCK(path.stat().st_mode):
-        raise FileExistsError(17, "found a file that is not a socket; move it away", str(path))
+        raise FileExistsError(17, "found a file that is not a socket; move it elsewhere", str(path))
     if not is_listening(path):
         path.unlink()
         return
@@ -346,7 +346,7 @@ class LineReader:
 
     def __init__(self, now_us: int, limit: int) -> None:
         self.waits_for = "the first request"
-        """The name, in the refusal, of the data that did not arrive in time."""
+        """The data that a refusal names if it does not arrive in time."""
         self._lines = LineSplitter(limit)
         self._due_us: int | None = now_us + round(FIRST_LINE_TIMEOUT_S * 1e6)
         self._begun = False

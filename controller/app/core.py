@@ -60,7 +60,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 def awaited_line(awaited: Awaited | None) -> bytes:
-    """Return the line that shows watchers the attempt that awaits a ruling; null if there is none."""
+    """Return the line that shows watchers which attempt awaits a ruling; it contains null if none does."""
     return b'{"awaited":%s}\n' % _encode(awaited)
 
 
@@ -304,7 +304,7 @@ class Core:
         if self._halted:
             self._segment.cut()
         elif self._attempts.undecided_before(self._first):
-            # Time has advanced since the last reading; with the reading `stopped`, a replay advances as well.
+            # Time has advanced since the last reading; the reading `stopped` makes a replay advance as well.
             now_us = self._now_us
             stopped = Switch(t=now_us, dev=CONTROLLER, name="stopped", open=False, arrived=now_us)
             self._process(self._segment.feed(stopped))
@@ -325,7 +325,7 @@ class Core:
 
     @property
     def _busy(self) -> bool:
-        """Whether an attempt is in progress, or a reading arrived recently enough for a held call."""
+        """Whether an attempt is in progress, or the last reading is so recent that a call may be held."""
         return self._attempt_open or self._now_us - self._last_reading_us < BUSY_US
 
     @property
@@ -369,7 +369,7 @@ class Core:
         self._process(self._segment.feed(reading))
 
     def _check_unlock(self, entered: Input) -> Input:
-        """Return the input; if a person enters `unlock` before the self-test passes, mark it NOT_READY.
+        """Return the input, marked NOT_READY if it is a person's `unlock` before the self-test has passed.
 
         The session refuses the marked input. The mark is recorded, because a replay has no self-test.
         """
@@ -459,7 +459,7 @@ class Core:
                 self._halt(fault)
 
     def _note_state(self) -> None:
-        """Journal a change of state without an outcome, for a restart; do nothing in test mode."""
+        """Journal a change of state that has no outcome, for use after a restart; do nothing in test mode."""
         if not self._unsettled or self._testing or self._halted:
             return
         state = self._segment.session.state()
@@ -523,7 +523,7 @@ class Core:
             return None
 
     def note_if_room(self, name: str, data: Mapping[str, object]) -> bool:
-        """Journal an event caused by clients; return False if the journal fails or only has room for play."""
+        """Journal an event caused by clients; return False if the journal fails or has room only for play."""
         try:
             self._journal.note(name, data, outside=True)
         except JournalFault as fault:

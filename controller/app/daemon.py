@@ -106,7 +106,7 @@ class Daemon:
 
         `sources` create the sources of readings. `clock` is the table's clock; its default is the machine's
         clock or, with data time, the readings' clock. `engine` creates a settlement engine in this process.
-        `random_fraction` returns a number from 0 to below 1, with which publishing spreads its retries.
+        `random_fraction` returns a number in the range [0, 1), with which publishing spreads its retries.
         `draw` creates the drawings for screens.
 
         Raises UnfitSettings if the table's `publish:` section can't be applied on this machine.
@@ -185,7 +185,7 @@ class Daemon:
             if fault.code == "journal_in_use":
                 raise InUseError(str(fault)) from fault
             found = journal_fault(fault)
-            # Report a fault that recurs at each retry only once.
+            # Report a fault only once, even if it recurs at each retry.
             if found.code not in {active.code for active in self.faults.present}:
                 self.faults.clear_all("opening")
                 self.faults.report(found, "opening")
@@ -262,7 +262,7 @@ class Daemon:
         self._stop.set()
 
     def close(self) -> int:
-        """Stop the sources, the core, the recorder and the journal, in this order; return the exit code."""
+        """Stop the sources, the core, the recorder and the journal, in that order; return the exit code."""
         self._notifier.notify(STOPPING)
         if self._release_check is not None and self._begun:
             self._release_check.stop(STOP_S)

@@ -176,7 +176,7 @@ def _reads_of(settings: TableSettings, types: Mapping[str, DeviceType]) -> Mappi
 
 
 def _random_fraction() -> float:
-    """Return a number from 0 to below 1 that spreads the ports' retries; it affects no outcome."""
+    """Return a number in the range [0, 1) that spreads the ports' retries; it affects no outcome."""
     return int.from_bytes(os.urandom(4)) / 2**32
 
 

@@ -1,4 +1,7 @@
-"""The devices' state, from their readings: up or down, rates, late readings, open switches, stuck buttons."""
+"""The state of the devices, derived from their readings.
+
+It includes their health, their rates, late readings, open switches and stuck buttons.
+"""
 
 import re
 from collections.abc import Mapping
@@ -219,7 +222,7 @@ def _update_rate(seen: DeviceActivity, now_us: int) -> DeviceActivity:
 
 STUCK_AFTER = 12
 REPEAT_US = 500_000
-"""Maximum interval between repeated inputs; after `STUCK_AFTER` such inputs, the button is stuck."""
+"""Maximum interval between repeated inputs; after `STUCK_AFTER` such inputs, a fault is reported."""
 FREE_AFTER_US = 10_000_000
 """The time without an input after which the fault ends."""
 

@@ -242,7 +242,7 @@ class Fault(NamedTuple):
 
 
 def test_fault(where: str, found: str) -> Fault:
-    """Return the fault for a failed test: `where` is `DEVICE, SENSOR`, `found` ends with an instruction."""
+    """Return a failed test's fault: `where` is `DEVICE, SENSOR`, and `found` ends with an instruction."""
     device = where.partition(", ")[0]
     return Fault(
         TEST_FAILED,
@@ -253,7 +253,7 @@ def test_fault(where: str, found: str) -> Fault:
 
 
 def sensor_test_detector(where: str) -> str:
-    """Return the detector of a sensor's test, under which its failure is reported and cleared."""
+    """Return the detector under which a failed test of a sensor is reported and cleared."""
     return f"test of {where}"
 
 
@@ -311,7 +311,7 @@ class ActiveFaults:
         self._lock = Lock()
 
     def report(self, fault: Fault, detector: str = "") -> None:
-        """Add a fault, with its place and text made printable, since they can quote text from outside.
+        """Add a fault, with its place and text made printable, since they can quote external text.
 
         If the fault's code is already active for this detector, no change is reported, and the active
         fault's text is updated if `where` is the same.

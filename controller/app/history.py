@@ -113,7 +113,7 @@ class TableHistory:
     """The history of a running table; thread-safe."""
 
     def __init__(self, first: Callable[[], TableBoard], open_journal: Callable[[], Reader]) -> None:
-        """Use `first` to create the board that precedes every outcome in the journal."""
+        """Use `first` to create the board as it was before the journal's first outcome."""
         self._first = first
         self._open_journal = open_journal
         self._lock = Lock()

@@ -72,7 +72,7 @@ def changed_parts(before: Digests, now: Digests) -> tuple[str, ...]:
 
 
 def read_approved(path: Path, key: Key) -> Approved | None:
-    """Return the last approval, or None if the file has none signed with this key."""
+    """Return the last approval, or None if the file contains no approval signed with this key."""
     try:
         kept = _decode_approved(path.read_bytes())
         signature = bytes.fromhex(kept.signature)

@@ -53,7 +53,7 @@ class Inlet:
     def __init__(
         self, clock: Clock, *, capacity: int = CAPACITY, overflowed: Callable[[], None] = lambda: None
     ) -> None:
-        """Queue up to `capacity` readings; each loss calls `overflowed` in the posting thread."""
+        """Queue up to `capacity` readings; for each loss, the posting thread calls `overflowed`."""
         self._clock = clock
         self._capacity = capacity
         self._overflowed = overflowed

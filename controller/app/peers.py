@@ -40,7 +40,7 @@ PERMISSIONS: Mapping[str, frozenset[Role]] = {
 """The roles that may perform each action; the requests `status`, `faults` and `board` need no role."""
 
 INPUT_NEEDS: Mapping[str, str] = {"lock": "lock", "unlock": "unlock", "test_mode": "test"}
-"""The action that an input requires; inputs that are not listed require `rule`."""
+"""The action in `PERMISSIONS` that covers each input; it is `rule` for inputs that are not listed."""
 
 
 APPROVERS = frozenset({"supervisor", "manager"})
@@ -176,8 +176,8 @@ class ConnectionSlots:
         """Assign a slot to a connection, or return the processes that occupy all the slots.
 
         If all slots are occupied, the connection takes the slot of the client that has been silent the
-        longest. The candidates are the idle clients of the same user, and the clients of users with at least
-        two more slots. A busy client is chosen only if no candidate is idle.
+        longest. The candidates are the idle clients of the same user, and the clients of users who have at
+        least two more slots than this user. A busy client is chosen only if no candidate is idle.
         """
         kind = kind_of(peer)
         with self._lock:
@@ -367,7 +367,10 @@ class RefusalTally:
             self._pending[refused] = self._pending.get(refused, 0) + 1
 
     def sum_up(self, now_us: int, note: Note, *, all_of_it: bool = False) -> None:
-        """Journal the total of each kind whose window is over, or of all; keep it if there is no room."""
+        """Journal the total of each kind whose window is over; with `all_of_it`, of every kind.
+
+        A total for which the journal has no room is added to the next one.
+        """
         with self._lock:
             over = [
                 kind for kind, since in self._since_us.items() if all_of_it or now_us - since >= WINDOW_US

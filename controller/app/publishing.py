@@ -91,7 +91,7 @@ def _mqtt_sink(
 
 
 EngineMaker = Callable[[EngineSetup], Consumer]
-"""Creates the settlement engine in this process; the engine opens files only in its thread."""
+"""Creates the settlement engine in this process; the engine opens files only in its own thread."""
 
 
 class FaultAlarm:

@@ -72,7 +72,7 @@ class Recorder:
         self._queue: SimpleQueue[RecordingStart | AnyReading | RecordingEnd | None] = SimpleQueue()
         self._file: RecordingFile | None = None
         self._is_urgent = Event()
-        """Set at the end of a recording or of the recorder, to end the wait for more readings."""
+        """Set when a recording ends or the recorder stops, to end the wait for more readings."""
         self._thread = Thread(target=self._work, name="recorder", daemon=True)
         self.turns = 0
         """Incremented in each iteration of the thread, for the watchdog."""

@@ -107,7 +107,7 @@ def place_of(folder: Path | None = None) -> ProgramPlace:
         if (packages / "controller").is_dir():
             return ProgramPlace(packages, folder)
     raise ReleaseFault(
-        f"{folder}: contains no program; name a checkout, or the folder of a release, such as"
+        f"{folder}: contains no program; specify a checkout, or the folder of a release, such as"
         " /opt/table-controller/current"
     )
 
@@ -135,7 +135,7 @@ def sign(place: ProgramPlace, key_file: Path) -> bytes:
 
 
 def verify(place: ProgramPlace, trusted: Collection[str], *, compiled: bool = True) -> FileList:
-    """Verify a program's list of files, the files, and with `compiled` the compiled copies; return the list.
+    """Verify a program's list and files and, with `compiled`, the compiled copies; return the list.
 
     The compiled copies are those that this Python would run. Their verification takes about a second.
 
@@ -171,7 +171,7 @@ def verify(place: ProgramPlace, trusted: Collection[str], *, compiled: bool = Tr
 
 
 def trusted_keys(file: Path) -> frozenset[str]:
-    """Return the release keys in a file; raises OSError, or ReleaseFault for no key or an invalid one."""
+    """Return the release keys in a file; raises OSError, or ReleaseFault if one is invalid or none exists."""
     lines = file.read_text(encoding="utf-8", errors="replace").splitlines()
     keys = [(number, key) for number, line in enumerate(lines, 1) for key in line.split()]
     wrong = next((number for number, key in keys if not _is_key(key)), 0)
@@ -348,7 +348,10 @@ def _would_run(copy: bytes, source: Path, text: bytes) -> bool:
 
 
 def _comparable(part: object) -> object:
-    """Return a value that compares code by every attribute, and distinguishes 1, 1.0 and True."""
+    """Return a value to compare in place of code or a constant, so that 1, 1.0 and True differ.
+
+    The value of code contains the attributes in `_PARTS` and the constants.
+    """
     match part:
         case CodeType():
             return (*(getattr(part, name) for name in _PARTS), tuple(map(_comparable, part.co_consts)))

@@ -185,7 +185,7 @@ class Requests:
         return self.forbidden(asking[0], action)
 
     def _show(self, request: BoardRequest | TableRequest | PictureRequest, peer: Peer) -> bytes:
-        """Answer a screen's request; every client may see the board, but only staff screens see the rest."""
+        """Answer a screen's request; every client may see the board, but the rest requires a permission."""
         live = self._daemon.live
         match request:
             case BoardRequest():

@@ -158,7 +158,7 @@ def passed(checks: tuple[Check, ...]) -> bool:
 OUTLIVES_RESTARTS = frozenset({"clock_stepped", "device_component", TEST_FAILED})
 """Faults restored at each startup until a person clears them, because nothing detects them again."""
 LOOK_BACK = 5000
-"""Maximum number of rows searched for the lock's cause; an older lock is treated as a person's."""
+"""Maximum number of rows searched for the lock's cause; an older lock is treated as one set by a person."""
 STOP_S = 5.0
 _encode = msgspec.json.Encoder().encode
 
