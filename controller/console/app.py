@@ -131,7 +131,7 @@ class Console:
         """Use the controller at `table` and the sign-in process at `sign_in`.
 
         Set `secure` if the pages are served over TLS; browsers then send the cookie only over TLS. `scrapers`
-        are the addresses that may read the metrics, and `evidence` is the folder of a camera's pictures.
+        are the addresses that may read the metrics, and `evidence` is the folder with the camera's pictures.
         Without `bench`, technicians can't test or calibrate.
         """
         self._scrapers = frozenset(scrapers)
@@ -225,7 +225,7 @@ class Console:
         return Response(jpeg, media_type="image/jpeg")
 
     async def _clip(self, request: Request) -> Response:
-        """Send a clip as JPEGs that replace each other. A browser shows them without a script."""
+        """Send a clip as a series of JPEGs, each replacing the last. A browser shows it without a script."""
         try:
             frames = await self._filmed.clip(self._file(request))
         except (Refusal, MissingError) as error:
@@ -331,7 +331,7 @@ class Console:
         still_valid: Callable[[], Awaitable[bool]],
         slot: StreamSlot,
     ) -> AsyncIterator[bytes]:
-        """Yield the changed panels or a heartbeat, at once and each time that `wait` returns.
+        """Yield the changed panels or a heartbeat, at once and each time `wait` returns.
 
         The stream ends when `still_valid` returns False, and at once if there is no slot for it.
         """
@@ -357,7 +357,7 @@ class Console:
     # --- people's inputs ---
 
     def _with_refusals(self, do: Handler) -> Handler:
-        """Wrap a handler; send a refusal that it raises as JSON."""
+        """Wrap a handler, so that any refusal it raises is sent as JSON."""
 
         async def answered(request: Request) -> Response:
             try:

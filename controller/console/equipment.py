@@ -29,7 +29,10 @@ Health = Literal["ok", "faulty", "offline"]
 
 
 class DeviceRow(msgspec.Struct, frozen=True, kw_only=True):
-    """A device in the controller's status. While bets are open, values that help to time a ball are None."""
+    """A device in the controller's status.
+
+    While bets are open, values from which a ball could be timed are None.
+    """
 
     type: str = ""
     up: bool = False
@@ -99,12 +102,12 @@ class Equipment(msgspec.Struct, frozen=True, kw_only=True):
     lock: str = "locked"
     testing: bool = False
     held_back: bool = False
-    """Whether values that help to time a ball are omitted because bets are open."""
+    """Whether values from which a ball could be timed are omitted because bets are open."""
     faults: tuple[Fault, ...] = ()
     self_test: tuple[Check, ...] | None = None
     devices: dict[str, DeviceRow] = {}
     journal: Journal | None = None
-    """None before the controller has opened the journal."""
+    """None until the controller has opened the journal."""
     publish: Publish = Publish()
     wall: WallClock = WallClock()
     recording: str = ""
@@ -161,7 +164,7 @@ MAX_IMPACTS = 24
 MAX_LAPS = 120
 """Maximum number of revolutions in a chart."""
 MAX_LAP_S, MIN_LAP_S = 8.0, 0.15
-"""Durations of the slowest and fastest revolutions of a ball or a rotor in a chart."""
+"""Longest and shortest revolution of a ball or a rotor that a chart shows."""
 WIDTH, HEIGHT = 600, 150
 """The size of a chart in SVG units."""
 
@@ -195,7 +198,10 @@ class Speeds:
     _last_us: dict[object, int] = field(default_factory=dict)
 
     def add_pass(self, mark: object, t_us: int) -> None:
-        """Add a pass of a mark. Consecutive passes of the same mark are one revolution apart."""
+        """Add a pass of a mark: a beam that the ball passed, or the rotor's mark.
+
+        Two consecutive passes of the same mark are one revolution apart.
+        """
         before_us = self._last_us.get(mark)
         self._last_us[mark] = t_us
         lap_s = 0.0 if before_us is None else (t_us - before_us) / 1e6

@@ -23,7 +23,8 @@ from controller.evidence.pictures import Folder, MissingError, Pictures, taken_u
 from controller.model.conversion import converter_of
 
 RETRIES, RETRY_S = 8, 0.5
-"""Number and interval of attempts to load a missing file. The camera names a file before writing it."""
+"""Number of attempts to load a missing file, and the interval between them. The camera names a file before
+writing it."""
 MAX_FILES_IN_MEMORY = 2
 """Number of verified files kept in memory, one for each die of a throw. A file's size is at most 12 MB."""
 SLOWDOWN = 4
@@ -33,7 +34,7 @@ CLIP_REPEATS = 2
 
 
 class PictureFile(msgspec.Struct, frozen=True, kw_only=True):
-    """A file of pictures that a reading of the throw names."""
+    """A file of pictures that is named in a reading of the throw."""
 
     die: int
     sha256: str

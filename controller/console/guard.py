@@ -3,7 +3,7 @@
 A page on another site can send requests from a browser that is signed in here. The origin of a POST must
 therefore be this console. Requests for unknown host names are refused, because another site could make its
 host name resolve to this machine (DNS rebinding). A cookie identifies a browser's session. A token in each
-page proves that one of the console's pages sent a request.
+page proves that a request came from one of the console's pages.
 """
 
 import asyncio
@@ -131,7 +131,7 @@ async def _read_body(receive: "Receive") -> bytes:
                 return body
             body += bytes(message.get("body", b""))
             if len(body) > MAX_BODY_BYTES:
-                raise ValueError(f"the request's body has more than the allowed {MAX_BODY_BYTES} bytes")
+                raise ValueError(f"the request's body exceeds the limit of {MAX_BODY_BYTES} bytes")
             if not message.get("more_body"):
                 return body
 
@@ -200,7 +200,7 @@ SCREEN_COOKIE = "table_screen"
 """The name of the cookie that identifies a browser to the sign-in process."""
 MAX_SCREEN_COOKIE_CHARS = 64
 SCREEN_COOKIE_LIFE_S = 400 * 86_400
-"""The longest lifetime of a cookie that browsers accept."""
+"""The longest cookie lifetime that browsers accept."""
 MAX_SESSIONS = 64
 """Maximum number of simultaneous sessions. A further session ends the oldest one."""
 

@@ -1,6 +1,6 @@
-"""The keys on the staff's page, for the inputs that the controller now accepts from a role.
+"""The keys on the staff's page, for the inputs that the controller currently accepts from a role.
 
-A key has a label, and an input to the table with its arguments.
+A key has a label, and enters one input, with its arguments, at the table.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -13,7 +13,7 @@ Fields = Mapping[str, object]
 Look = Literal["plain", "stop", "go", "quiet"]
 
 SEATS: Mapping[str, int] = {"craps": 16, "roulette": 8, "high_roller": 12, "three_card": 7}
-"""The number of seats offered, which is the maximum for a table of each game."""
+"""The number of seats offered at a table of each game, which is the maximum for that game."""
 DEFAULT_SEATS = max(SEATS.values())
 """The number of seats offered at tables of other games."""
 _RANKS = tuple("23456789TJQKA")
@@ -266,7 +266,7 @@ def _now(floor: Floor, may: frozenset[str]) -> Iterator[Key]:
         if attempt.under_way:
             say["what"] = str(attempt.number)
             yield Key(named, say, "stop")
-            if attempt.word == "deal":  # At a deal there is time to enter the cause.
+            if attempt.word == "deal":  # During a deal there is time to enter the cause.
                 for code, words in _VOID_CAUSES[1:]:
                     label = f"{named}: {words}"
                     question = f"{label} for deal {attempt.number}?"

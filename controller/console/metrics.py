@@ -78,7 +78,7 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
     wall: WallClock = WallClock()
     awaited: Awaited | None = None
     state: State | None = None
-    """None before the controller has opened its journal."""
+    """None until the controller has opened its journal."""
     next: dict[str, int] = {}
     late: int = 0
     testing: bool = False

@@ -13,7 +13,7 @@ from controller.model.pockets import colour_of
 PANELS = ("head", "state", "ruling", "picture", "now", "results", "trouble", "table")
 """The panels of the staff page. Each is also the name of a template and of an element."""
 WAIT_SHOWN_MS = 1000
-"""Minimum length of a hold that is shown. Nobody can act during a shorter hold."""
+"""The shortest hold that is shown. Nobody can act during a shorter one."""
 _TOTALS = tuple(map(str, range(2, 13)))
 
 

@@ -100,9 +100,9 @@ class Settings:
     certificate: Path | None = None
     key: Path | None = None
     evidence: Path = Path(FOLDER)
-    """The folder of a dice camera's pictures."""
+    """The folder with the dice camera's pictures."""
     metrics_to: tuple[str, ...] = ()
-    """Addresses from which Prometheus may read the metrics, in addition to this machine's addresses."""
+    """Addresses from which Prometheus may read the metrics, in addition to the loopback addresses."""
 
     @property
     def secure(self) -> bool:

@@ -44,7 +44,7 @@ class PageLine(NamedTuple):
 
 
 class CheckResult(NamedTuple):
-    """A finding of the doctor: its state, its subject, the result, and the remedy."""
+    """One of the doctor's findings: its state, its subject, the result, and the remedy."""
 
     state: str
     about: str
@@ -53,7 +53,7 @@ class CheckResult(NamedTuple):
 
 
 class GuidedWork(Protocol):
-    """A test or a calibration in progress, in a separate thread."""
+    """A test or a calibration in progress, which runs in a separate thread."""
 
     @property
     def title(self) -> str:
@@ -65,7 +65,7 @@ class GuidedWork(Protocol):
 
     @property
     def asks(self) -> str:
-        """The instruction or question to the technician; empty if there is none."""
+        """The instruction or question for the technician; empty if there is none."""
 
     @property
     def answers(self) -> Sequence[Answer]:
@@ -258,7 +258,7 @@ class Technician:
     async def _sensors_events(self, request: Request, session: Session) -> Response:
         if self._sensing >= MAX_SENSOR_SCREENS:
             return PlainTextResponse(
-                "too many screens show the sensors; close one of them", 503, {"retry-after": "5"}
+                "too many screens are showing the sensors; close one of them", 503, {"retry-after": "5"}
             )
         charts, changed, over = Charts(), asyncio.Event(), asyncio.Event()
         token = await self._sessions.token(session)
@@ -332,7 +332,7 @@ class Technician:
         session = self._technician(request)
         begin = await body_of(request, _begin_of)
         if self._bench is None:
-            raise Refusal(400, "no_bench", "nothing can be tested at this console; use `tablectl test`")
+            raise Refusal(400, "no_bench", "tests can't be run from this console; use `tablectl test`")
         if _NAME.fullmatch(begin.device) is None:
             raise Refusal(400, "bad_request", f"found {begin.device[:64]!r}, expected the name of a device")
         async with self._beginning:

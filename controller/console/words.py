@@ -174,7 +174,7 @@ _PROMPTS: Mapping[str, str] = {
 
 
 def prompt(fields: Sequence[str], chosen: Sequence[str] = ()) -> str:
-    """Return the instruction for the choices that enable the key, without a seat that is already chosen."""
+    """Return the instruction that lists the choices needed to enable the key; a chosen seat is omitted."""
     if "wrong" in fields:
         return "Touch the incorrect card, then the correct one"
     open_ = [field for field in fields if not (field in ("to", "seat") and chosen)]

@@ -2,5 +2,5 @@
 
 `events` defines the messages, and `players` defines the data that players receive. `pump` passes outcomes
 from the outbox to a sink: `embedded` (an engine in this process) or `mqtt`. `sink` decides when an outcome is
-passed on or repeated.
+passed on or sent again.
 """

@@ -17,7 +17,8 @@ from controller.model.outcomes import DiceOut
 from controller.publish.wire import STATEMENT, Signature, Signer, Verifier, bounded, is_signed, sign_message
 
 STATEMENT_PERIOD_US = 400_000
-"""Interval between statements while bets are open: at least two per second, with a margin for a busy core."""
+"""Interval between statements while bets are open, chosen so that even a busy core sends at least two per
+second."""
 MAX_QUERIES = 256
 """Maximum number of queries waiting for a statement. A further query displaces the oldest one, whose bet is
 refused."""
@@ -118,8 +119,8 @@ class Announcer:
     def due_us(self, lateness_us: int) -> int | None:
         """Return when the next statement is due, on the table's clock; None while bets are closed.
 
-        A query can be answered `lateness_us` after its receipt, because every earlier reading has then
-        arrived. Call this from the core's thread only.
+        A query can be answered `lateness_us` after its receipt, because every earlier reading has arrived
+        by then. Call this from the core's thread only.
         """
         if self._last_published[0] is None:
             return None
@@ -128,7 +129,7 @@ class Announcer:
         return self._due_us if query_us is None else min(self._due_us, query_us + lateness_us)
 
     def note(self, betting: Betting, now_us: int) -> None:
-        """Update the state of betting, and publish a statement if it is due.
+        """Update the state of betting, and publish a statement if one is due.
 
         Call this from the core's thread only.
         """

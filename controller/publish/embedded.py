@@ -33,7 +33,7 @@ class Enrolment(NamedTuple):
 
 
 class EngineSetup(NamedTuple):
-    """The setup of an engine in this process: the table's data, and functions to query and inform the table.
+    """The setup of an engine in this process: the table's data, and functions that query or inform the table.
 
     `enrolment` needs an open journal.
     """
@@ -81,7 +81,7 @@ class Consumer(Protocol):
         """
 
     def receive_statement(self, statement: OpenStatement) -> None:
-        """Handle the table's statement that bets are open. Called in the core's thread; must not block."""
+        """Handle the table's statement that bets are open. Called from the core's thread; must not block."""
         del statement
 
     def end(self) -> None:

@@ -107,8 +107,8 @@ class PlayerEvent(msgspec.Struct, frozen=True, kw_only=True):
 class Acknowledgement(msgspec.Struct, frozen=True, kw_only=True, tag="acknowledged", tag_field="answer"):
     """The settlement engine's acknowledgement of an outcome.
 
-    The engine sends it after committing the outcome's effect. `id` and `chain` are the event's. `by` is the
-    engine's name.
+    The engine sends it after committing the outcome's effect. `id` and `chain` are those of the event. `by`
+    is the engine's name.
     """
 
     id: Name

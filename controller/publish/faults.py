@@ -176,7 +176,7 @@ FAULTS: Mapping[str, PublishFaultKind] = {
     "answers_overflow": PublishFaultKind(
         "more answers arrived than could be processed",
         "an engine or another program keeps repeating answers",
-        "find the program that repeats answers; the table sends the outcomes of lost answers again",
+        "find the program that repeats answers; the table resends the outcomes whose answers were lost",
         "automatically, once the backlog has been processed",
     ),
     "replay_impossible": PublishFaultKind(

@@ -115,8 +115,8 @@ class AcknowledgementCheck(NamedTuple):
     signed: int
     """The number of acknowledgements stored with the engine's signature."""
     unsigned: int
-    """The number of acknowledgements without a signature, from an engine in the table's own process or of an
-    older release."""
+    """The number of acknowledgements without a signature. They come from an engine in the table's own process
+    or from an engine of an older release."""
     keys: tuple[str, ...]
     """The engine's public keys in hex, in the order of their first signatures."""
     wrong: tuple[str, ...]

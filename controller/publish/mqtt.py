@@ -209,7 +209,7 @@ class MqttSink:
         self._follow(self._link)
 
     def leave(self) -> None:
-        """Publish that the table is offline, and end the connection."""
+        """Publish the status `offline`, and end the connection."""
         link = self._link
         if link is not None and self.ready:
             link.publish(self._status_message(self._offline("stopped")))
@@ -300,7 +300,7 @@ class MqttSink:
         self._drop_link()
 
     def _drop_link(self) -> None:
-        """Discard the connection and all messages in it."""
+        """Discard the connection and all messages queued for it."""
         if self._link is not None:
             self._link.drop()
         now_us = self._now_us()

@@ -22,7 +22,7 @@ MAX_PACKET_BYTES = 65_536
 HEAD_BYTES = 1024
 """Upper bound on the size of a message's topic and properties."""
 MAX_IN_FLIGHT = 20
-"""Maximum number of messages without the broker's acknowledgement. A broker can set a lower limit."""
+"""Maximum number of messages that await the broker's acknowledgement. A broker can set a lower limit."""
 NO_SUBSCRIBER = 0x10
 SESSION_TAKEN_OVER = 0x8E
 

@@ -153,7 +153,7 @@ class Pump:
         self.unmatched = 0
         """The number of acknowledgements that matched no outcome in flight and were not journaled."""
         self.turns = 0
-        """Incremented in each turn of the pump's thread."""
+        """Incremented on each turn of the pump's thread."""
 
     # --- any thread ---
 
@@ -170,7 +170,7 @@ class Pump:
         self.post(_Wakeup())
 
     def note_awaited(self, awaited: Awaited | None) -> None:
-        """Record the attempt that is waiting for a person, if there is one, for the board."""
+        """Record, for the board, the attempt that is waiting for a person, if there is one."""
         if self._board is not None:
             self._board.note_awaited(awaited)
         self.post(_Wakeup())
@@ -305,8 +305,8 @@ class Pump:
             self._silence.note_acknowledgement(now_us)
 
     def _may_journal_unmatched(self, now_us: int) -> bool:
-        """Return whether another unmatched acknowledgement may be journaled. The rate limit reserves space
-        for outcomes in the journal's queue.
+        """Return whether another unmatched acknowledgement may be journaled. The rate limit keeps space
+        free for outcomes in the journal's queue.
         """
         if now_us < self._unmatched_due_us:
             return False

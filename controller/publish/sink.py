@@ -56,7 +56,7 @@ class Sink(Protocol):
         """Publish the table's status."""
 
     def show(self, board: bytes) -> None:
-        """Publish the table's board, also for clients that connect later."""
+        """Publish the table's board, including to clients that connect later."""
 
     def stop(self, timeout_s: float) -> bool:
         """Stop the sink; return False if its thread does not end in time."""

@@ -26,7 +26,7 @@
   }
 
   document.addEventListener("change", (event) => { if (event.target.name === "person") ask(); });
-  document.body.inert = false; // a key touched before it is served would lose the touch
+  document.body.inert = false; // the page is inert until this script can handle touches, so that none is lost
   if (document.querySelector('[name="person"]:checked')) ask(); // the browser kept a choice when the page was reloaded
   document.addEventListener("click", (event) => {
     const digit = event.target.closest("[data-digit]")?.dataset.digit;

@@ -163,11 +163,11 @@
       else sendInput(entry);
     }
   });
-  // Scroll a section opened among the keys of play into view, as far as there is room.
+  // When a section among the keys of play is opened, scroll as much of it as possible into view.
   document.addEventListener("toggle", (event) => {
     if (event.target.matches("#now details[open]")) event.target.scrollIntoView({ block: "nearest" });
   }, true);
-  // Scroll the entire call-back form into view, even on a small screen.
+  // When the call-back form is opened, scroll all of it into view, even on a small screen.
   document.addEventListener("toggle", (event) => {
     if (event.target.matches(".callback[open]")) document.getElementById("ruling").scrollIntoView();
   }, true);
@@ -179,5 +179,5 @@
     for (const form of document.querySelectorAll(`[data-panel="${event.detail}"] form.word`)) refresh(form);
   });
   for (const form of document.querySelectorAll("form.word")) refresh(form);
-  document.body.inert = false; // a key touched before it is served would lose the touch
+  document.body.inert = false; // the page is inert until this script can handle touches, so that none is lost
 })();

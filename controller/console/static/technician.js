@@ -24,5 +24,5 @@
     const key = event.target.closest("[data-post]");
     if (key) post(key.dataset.post, key.dataset.body);
   });
-  document.body.inert = false; // a key touched before it is served would lose the touch
+  document.body.inert = false; // the page is inert until this script can handle touches, so that none is lost
 })();
