@@ -38,7 +38,7 @@ class Game:
     sections: tuple[Section, ...]
     """The sections that the game's rule sets must have. No other sections are allowed."""
     geometry: Geometry | None
-    """The equipment that table files and log headers must describe; None if there is none."""
+    """The equipment that table files and log headers must describe; None if the game has none."""
     attempt: AttemptTerms
     """The terms used for the game's attempts: throws, spins or deals."""
     table: MachineTable
@@ -46,9 +46,9 @@ class Game:
     machine: Callable[[Setup, Agenda, Health], GameMachine]
     """Creates the game's machine. Raises SetupError if the setup lacks data that the game needs."""
     wagers: Callable[[], Wagers]
-    """Returns the game's wagers. The module of the wagers is imported only for settlement."""
+    """Returns the game's wagers. Their module is imported only for settlement."""
     after_stop: Callable[[State], State] = _unchanged
-    """Returns the state for a restart after the controller stopped in the given state."""
+    """Returns the state in which to restart after the controller has stopped in the given state."""
     bets_stay_closed: Callable[[State], bool] = _always_false
     """Returns whether betting must stay closed until the next game."""
     dealt_face_down: bool = False

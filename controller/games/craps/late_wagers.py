@@ -1,7 +1,7 @@
 """Late wagers: wagers lodged during a throw, and their confirmations (C34-MK-1b).
 
-Late wagers do not affect the throw. The table signs a statement of the confirmed wagers. From this statement,
-the settlement engine decides whether a late wager is valid.
+Late wagers do not affect the throw. The table signs a statement of the confirmed wagers, and the settlement
+engine uses this statement to decide whether a late wager is valid.
 """
 
 from controller.machines.flat import InputRefused

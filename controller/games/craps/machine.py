@@ -396,7 +396,9 @@ class Craps(PlaysThrows):
     def _check_between_throws(self, entered: Input) -> None:
         """Raise InputRefused if the input lacks its seat, is not offered, or changes nothing."""
         if entered.name == "new_shooter" and entered.seat is None:
-            raise InputRefused("bad_argument", "new_shooter needs the shooter's seat; enter it with a seat")
+            raise InputRefused(
+                "bad_argument", "new_shooter needs the shooter's seat; enter it again with a seat"
+            )
         if entered.name == "run_out" and not self._rules.run_out:
             raise InputRefused("not_offered")
         if entered.name == "new_shooter" and entered.seat == self._state.shooter:
@@ -445,7 +447,7 @@ class Craps(PlaysThrows):
 
 
 _TO_BE_PUBLISHED = "another shooter"
-"""A placeholder for the published shooter. It forces the next publication, even for the same seat."""
+"""A value that matches no shooter, so the next `shooter.changed` is published even for the same seat."""
 _BETWEEN_THROWS = frozenset({"new_shooter", "pass_dice", "run_out"})
 
 

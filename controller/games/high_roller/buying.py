@@ -13,7 +13,7 @@ from controller.rules.high_roller.rolls import CARDS_PER_DECK, CARDS_PER_RANK, B
 
 
 def rank_entered(card: str | int | None, what: str) -> int:
-    """Return the total that matches a card such as `Qh`, `Q` or `12`. Raise InputRefused if there is none."""
+    """Return the total that matches a card such as `Qh`, `Q` or `12`. Raise InputRefused if none matches."""
     rank = None if card is None else _rank_of(card)
     if rank is None:
         raise InputRefused(
@@ -165,8 +165,8 @@ def pitch(
 ) -> tuple[HighRollerState, str]:
     """Pitch a card to `seat` or, for None, to the first player clockwise who is owed a card (H-DEAL-1).
 
-    Return the new state and the player's name. Raise InputRefused if no such player is owed a card, or if no
-    card of this rank is left.
+    Return the new state and the player's name. Raise InputRefused if that player is owed no card, if nobody
+    is, or if no card of this rank is left.
     """
     first = next((name for name in state.clockwise if state.owed.get(name)), None)
     name = first if seat is None else str(seat)
@@ -235,7 +235,7 @@ def replace_card(
     if seat is None or replaced not in held or state.stage not in BUYING:
         raise InputRefused(
             "bad_argument",
-            "set_card replaces only a card of the given seat, and only during buying;"
+            "set_card can replace only a card that the given seat holds, and only during buying;"
             " check the card and the seat",
         )
     if rank != replaced:
@@ -247,7 +247,7 @@ def replace_card(
 def bonus_take(entered: int | None, rules: HighRollerRules) -> int:
     """Return the amount, in cents, that a game pays into the Bonus Pot (!H-6).
 
-    The entered amount replaces the configured amount. Raise InputRefused if it is out of range.
+    An entered amount replaces the configured one. Raise InputRefused if it is out of range.
     """
     take = rules.bonus_take_cents if entered is None else entered
     if not 0 <= take <= rules.bonus_most_cents:

@@ -40,7 +40,7 @@ def _machine(setup: Setup, agenda: Agenda, health: Health) -> HighRoller:
 
 
 def _after_stop(state: State) -> State:
-    """Count all owed cards as missed. They might have been pitched while the controller was stopped."""
+    """Treat all owed cards as missed. They might have been pitched while the controller was stopped."""
     game = read_memory(state.high_roller, as_high_roller_state)
     if game is None or not game.owed:
         return state

@@ -116,7 +116,7 @@ def decline(state: HighRollerState, rules: HighRollerRules) -> RollEffect:
 
 
 def game_void(state: HighRollerState, reason: Reason, *, by: str, who: str | None) -> Publication:
-    """Return the outcome of a void game, which returns all stakes (!H-19)."""
+    """Return the outcome that declares a game void. All stakes are returned (!H-19)."""
     return "game.void", GameVoid(game=state.game, reasons=(reason,), by=by, who=who)
 
 

@@ -19,7 +19,7 @@ HIGH_ROLLER_TABLE = MachineTable(
         "re_buy": "players buy further cards, one at a time",
         "elimination": "the button throws; players without a card that matches the total are out",
         "roll_off": "each remaining player rolls once for each matching card",
-        "tied": "the players tied for the highest roll throw again, once each",
+        "tied": "the players tied for the highest roll throw again, by default once each",
         "won": "the game is won; the winner must be paid",
     },
     triggers={
@@ -87,7 +87,7 @@ HIGH_ROLLER_TABLE = MachineTable(
 
 
 class HighRollerState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The game's state between throws, in a recording's header.
+    """The game's state between throws, as stored in a recording's header.
 
     `seats` are the seats at the table, clockwise. Every other field that refers to a seat holds the seat's
     name as text. `draws` are the cards drawn for the button, and `redraw` the tied players who draw again.

@@ -182,7 +182,7 @@ class Launches:
 
 
 MAX_RUN_US = 40_000_000
-"""The longest time for which a ball runs. Later pulses come from another ball."""
+"""The longest time that a ball can run. Later pulses come from another ball."""
 
 
 class OldBall:

@@ -354,7 +354,7 @@ class Roulette(PlaysAttempts):
         )
 
     def correct(self, result: Result[str], corrects: str, ruling: str, since: Sequence[Input]) -> Data:
-        """Apply a ruling that replaces the call, and return its data. Closed betting stays closed."""
+        """Apply a ruling that replaces the call, and return its data. Betting that is closed stays closed."""
         del since
         self._stay_closed = not self._bets_open
         self._machine.fire("no_spin" if result.value is None else "number")

@@ -47,8 +47,8 @@ RUNS_UNTIL_US = 3_000_000
 _SHORTER = 0.8
 """If a rotor turn is shorter than this fraction of an earlier turn, the give-up time is computed again.
 
-The earlier turn is the one from which the give-up time was computed. An untouched rotor does not speed up. A
-shorter turn means that index passes had been missed or that somebody pushed the rotor.
+The earlier turn is the one from which the give-up time was last computed. An untouched rotor does not speed
+up, so a shorter turn means that index passes had been missed or that somebody pushed the rotor.
 """
 _POSTPONES = (BallDrop, PocketBall, DeviceDown)
 """Readings that change a spin's give-up time, at which it is decided without a confirmed number."""
@@ -228,7 +228,7 @@ class Spins(WheelSpins):
     def _no_launch_followed(self, t: int) -> None:
         """Apply the held No Spin to the last spin or publish its refusal, because no launch followed.
 
-        If pulses that might belong to a launch are pending, wait for another second.
+        If pulses that might belong to a launch are pending, wait another second.
         """
         entered = self._early_no_spin
         assert entered is not None

@@ -141,7 +141,7 @@ class WheelSpins(ABC):
         seen = self._sign_of_another_spin(ruling.t, new_round=new_round) if corrects else None
         if seen is not None:
             message = (
-                f"{seen} since spin {number} was decided, so the ruling might be for an undetected spin. "
+                f"after spin {number} was decided, {seen}, so the ruling might be for an undetected spin. "
                 f"To rule on spin {number}, add what={number}. An undetected spin must be repeated"
             )
             raise InputRefused("which_spin", message)

@@ -35,7 +35,7 @@ ACTING_ROLES = frozenset({"player", "guest"})
 """The roles that may play or fold, but may not change the decision afterwards."""
 SECOND_US = 1_000_000
 RUNS_ON_US = 4_000_000
-"""Cards within this time after a void deal belong to that deal, because the dealer might not have stopped."""
+"""Cards dealt within this time of a void deal belong to it, because the dealer might not have stopped."""
 PLAY_DECIDED_US = 10 * SECOND_US
 """The minimum time from a request for Play to a fold on the same position.
 
@@ -214,8 +214,8 @@ class Deals:
     def play_asked(self, entered: Input) -> None:
         """Record a request for Play on the positions that have not folded (T-DEAL-4).
 
-        The table first records the request and then signs the statement that permits Play. No position can
-        therefore have both Play and a fold.
+        The table first records the request and then signs the statement that permits Play. A position can
+        therefore not be folded while its Play is being decided.
         """
         if entered.what in self._nonces:
             return  # A repeated request must not make the dealer wait again.
@@ -261,7 +261,7 @@ class Deals:
         return not self._played.isdisjoint(self._folded)
 
     def forget_play(self) -> None:
-        """Discard all requests for Play and reports of it, because their betting round is over."""
+        """Discard all requests for Play and all reports of Play, because their betting round is over."""
         self._play_asked.clear()
         self._nonces.clear()
         self._played.clear()
@@ -399,7 +399,10 @@ class Deals:
         return self.attempts.open or (layout.all_dealt and layout.all_acted)
 
     def acts(self) -> Iterator[str]:
-        """Yield each of `play` and `fold` that a position can take or be ruled to have taken."""
+        """Yield `play` if any position has not played, and `fold` if any position has not folded.
+
+        Between deals, yield nothing.
+        """
         if self.attempts.open or self.attempts.state == "called":
             layout = self._layout()
             done = [layout.acts.get(position) for position in layout.seats]

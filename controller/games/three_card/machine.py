@@ -101,7 +101,7 @@ THREE_CARD_TABLE = MachineTable(
 
 
 class ThreeCardState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The game's state between deals, in a recording's header."""
+    """The game's state between deals, as stored in a recording's header."""
 
     seats: tuple[str, ...] = ()
     players: dict[str, str] = {}
@@ -352,7 +352,7 @@ class ThreeCard(PlaysAttempts):
         return DealReview(deal=result.number, reasons=result.reasons, notices=result.notices)
 
     def correct(self, result: Result[Dealt], corrects: str, ruling: str, since: Sequence[Input]) -> Data:
-        """Apply a ruling that replaces the call, and return its data. Closed betting stays closed."""
+        """Apply a ruling that replaces the call, and return its data. Betting that is closed stays closed."""
         del since
         self._stay_closed = not self._bets_open
         corrected = DealCorrected(
@@ -416,7 +416,7 @@ class ThreeCard(PlaysAttempts):
         if not positions or DEALER in positions or len(positions) != len(named) or "" in positions:
             raise InputRefused(
                 "bad_argument",
-                "`seats` must list each position that is dealt in exactly once; enter them again",
+                "`seats` must list the positions that are dealt in, each exactly once; enter them again",
             )
         self.deals.end_last()
         if entered.what is None:

@@ -98,7 +98,7 @@ def test_a_ruling_after_the_wheel_was_away_does_not_change_the_spin_before(rulin
     assert isinstance(refused, TableEvent)
     assert refused.cause == "which_spin"
     assert refused.says is not None
-    assert "wheel was down for 30.0 s since spin 1 was decided" in refused.says
+    assert "after spin 1 was decided, wheel was down for 30.0 s" in refused.says
     assert "what=1" in refused.says
 
 

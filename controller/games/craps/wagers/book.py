@@ -41,7 +41,7 @@ from controller.settlement.wagers import EndedAttempt, Wagers
 COMES = ("come", "dont_come")
 
 Change = Working | Increase | Reduce | Remove | NoAction
-"""A request that changes a bet that is up."""
+"""A request to change a bet that is up."""
 
 
 class CrapsBook(Book):

@@ -146,7 +146,7 @@ def _printed_chances(table: CrapsPayTable) -> Iterator[Chance]:
 
 
 def _full_lay(table: CrapsPayTable, edges: Iterable[Edge]) -> Iterator[Finding]:
-    """Yield a finding for each Don't bet that favours the player with full odds on some numbers (!34-3)."""
+    """Yield a finding for each Don't bet that, with full odds on some numbers, favours the player (!34-3)."""
     multiple, edge_of = table.settings.odds_multiple.value, {row.wager: row.edge for row in edges}
     for wager, odds in table.odds.items():
         flat = FLAT_OF[wager]

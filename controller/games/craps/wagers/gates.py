@@ -215,7 +215,7 @@ class Gates:
         return Refusal(policy.rule, f"No Action is for a Don't Come, not for {bet.wager}; use remove")
 
     def run_out(self, *, on: bool, by_table: bool = False) -> Refusal | None:
-        """Return a refusal if a run-out may not begin or end."""
+        """Return a refusal if a run-out may not begin. A run-out may end at any time."""
         policy = self._settings.run_out
         if not on:
             return None

@@ -170,7 +170,7 @@ class Numbers:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LineLock:
-    """The time from which a Pass or Come bet can't be taken down."""
+    """The stage after which a Pass or Come bet can't be taken down."""
 
     value: Literal["with_point", "once_made"]
     rule: str
@@ -208,7 +208,9 @@ _ANY_NUMBER = Switch(
     value=False, rule="C34-PASS-1", reason="the document does not limit the number of Pass or Don't Pass bets"
 )
 _ORIGINAL_CAPS = Switch(
-    value=False, rule="!34-27", reason="lay odds are capped by the amount originally wagered, even if reduced"
+    value=False,
+    rule="!34-27",
+    reason="lay odds are capped by the amount originally wagered, even if the bet is reduced later",
 )
 _CALLS_STAND = Wagers(
     value=(), rule="!34-18", reason="a call is valid until the player changes it or the bet is decided"
@@ -311,7 +313,7 @@ class CrapsPayTable:
             self._check_parts(name, combined)
 
     def _unpaid_odds(self) -> Iterator[str]:
-        """Yield a mistake for each kind of odds that omits a number, on which a bet could not be settled."""
+        """Yield a message for each kind of odds that lacks a number. Bets on that number can't be settled."""
         for name, odds in self.odds.items():
             if unpaid := [str(number) for number in BOX_NUMBERS if number not in odds.pays]:
                 yield (

@@ -136,7 +136,7 @@ class Bet:
 
     @property
     def spot(self) -> Spot:
-        """The spot where the bet's chips lie."""
+        """The spot where the bet's chips are placed."""
         return self.player, self.wager, self.number, self.base, self.faces
 
     def works(self, come_out: bool) -> bool:
@@ -169,7 +169,7 @@ class LoweredBet:
 
 
 class Bets:
-    """The bets that are up, by id. Each id is accepted only once, so repeating a request adds no bet."""
+    """The bets that are up, by id. Each id is accepted only once, so a repeated request adds no bet."""
 
     def __init__(self) -> None:
         self.bets: dict[str, Bet] = {}

@@ -156,7 +156,8 @@ class Play:
     def roller(self) -> str:
         """The player whose turn it is to throw (H-ROLL-1, H-ORDER-1).
 
-        The button throws the elimination roll or, under `button_needs_cards`, the first seat with cards.
+        The elimination roll is thrown by the button or, under `button_needs_cards`, by the first seat with
+        cards.
         """
         if self.roll_off:
             return self.roll_off.next.player
@@ -329,7 +330,7 @@ class HighRollerBook(Book):
         if player not in self._play.seats:
             return Refusal(
                 "H-START-1",
-                f"player {player} is not in this game, whose players are {', '.join(self._play.seats)}",
+                f"player {player} is not in this game; its players are {', '.join(self._play.seats)}",
             )
         if bet.wager != "card" or bet.amount not in (None, price.value):
             return Refusal(price.rule, f"the only wager is one card for {price.value} cents")
@@ -352,7 +353,7 @@ class HighRollerBook(Book):
             return Refusal(cap.rule, f"player {player} has already bought {cap.value} cards, the limit")
         if len(play.cards) >= decks.value * CARDS_PER_DECK:
             return Refusal(
-                decks.rule, f"all {decks.value * CARDS_PER_DECK} cards of {decks.value} decks are sold"
+                decks.rule, f"all {decks.value * CARDS_PER_DECK} cards in {decks.value} decks have been sold"
             )
         return None
 

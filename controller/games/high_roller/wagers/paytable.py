@@ -79,14 +79,17 @@ class HighRollerSettings:
     """The number of wins in a row that wins the Bonus Pot."""
 
     def __post_init__(self) -> None:
-        """Raise ValueError if the Bonus Pot's amount exceeds its maximum."""
+        """Raise ValueError if the amount for the Bonus Pot exceeds its maximum."""
         if self.bonus_take_cents.value > self.bonus_most_cents.value:
             raise ValueError(f"bonus_take_cents of at most bonus_most_cents ({self.bonus_most_cents.value})")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HighRollerPayTable:
-    """A pay table without odds. The prize is the players' money minus the rake and the Bonus Pot's amount."""
+    """A pay table without odds.
+
+    The prize is the players' money minus the rake and the amount for the Bonus Pot.
+    """
 
     name: str
     title: str

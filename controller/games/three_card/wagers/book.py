@@ -42,7 +42,7 @@ CardText = Annotated[str, Meta(pattern=r"^[2-9TJQKA][cdhs]\Z")]
 
 
 class Bet(Request, frozen=True, kw_only=True, tag="bet"):
-    """A wager on a position: ante, pair_plus or side or, once the cards have been seen, play."""
+    """A wager on a position: ante, pair_plus, side or, once the cards have been seen, play."""
 
     id: str
     seat: Seat

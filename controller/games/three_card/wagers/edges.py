@@ -90,9 +90,9 @@ def _showdowns() -> Iterator[Showdown]:
 
 
 class _Dealers:
-    """Counts the dealer's hands below a strength that have no card in common with the player's hand.
+    """Counts the dealer's hands that are below a given strength and share no card with the player's hand.
 
-    The count uses inclusion and exclusion: all hands, minus those with each of the player's cards, plus those
+    The count uses inclusion-exclusion: all hands, minus those with each of the player's cards, plus those
     with each pair of them, minus the hand with all three. Each term is looked up in the sorted strengths of
     the hands that contain those cards.
     """
@@ -185,7 +185,7 @@ def best_play(table: ThreeCardPayTable, equal: EqualHands = "push") -> BestPlay:
 
 
 def _against_dealer(showdown: Showdown, flat: Fraction, equal: EqualHands) -> Fraction:
-    """Return the mean win of Ante and Play over all dealer's hands, in Antes (T-RES-2 to T-RES-4, !T-3)."""
+    """Return the mean win of Ante and Play over the dealer's hands, in Antes (T-RES-2 to T-RES-4, !T-3)."""
     won = showdown.unqualified * flat + showdown.lower * 2 * flat
     lost = showdown.higher + (showdown.equal if equal == "dealer_wins" else 0)
     return (won - 2 * lost) / DEALERS
