@@ -1,7 +1,7 @@
 """The agenda: the effects that the machines publish, their timers, and the pending inspections.
 
-An inspection is pending after a void that the equipment might have caused, such as a ball that left the
-wheel.
+After a void that the equipment might have caused, for example because the ball left the wheel, an inspection
+of the equipment is pending.
 """
 
 from collections.abc import Iterable, Iterator

@@ -1,4 +1,4 @@
-"""State machines that are defined by tables, on top of the `transitions` library.
+"""State machines that are defined by tables and built on the `transitions` library.
 
 Each cell of a machine's table, for one state and one trigger, is an arrow or a refusal. The library fires
 events, stores the state in its model, and reports each transition through a callback. Its automatic

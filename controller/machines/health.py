@@ -82,7 +82,7 @@ class Health:
         yield from self._blind.values()
 
     def absences_and_faults(self, since_us: int) -> Iterator[DeviceReading]:
-        """Yield both reports of each absence that ended since `since_us`, then the current faults."""
+        """Yield both reports of each absence that has ended since `since_us`, then the current faults."""
         yield from (reading for pair in self._ended_absences if pair[1].t >= since_us for reading in pair)
         yield from self.current_faults
 

@@ -238,7 +238,7 @@ Decided = Literal["called", "void", "review", "lapsed"]
 
 
 class AttemptJudge(Protocol[Seen_co, V]):
-    """Collects the readings of a game's attempts and judges them."""
+    """Collects the readings of a game's attempts and judges the attempts."""
 
     def judge(self, t: int, called: Reason | None) -> V:
         """Judge the attempt by its readings up to `t`. `called` is a person's reason for declaring it
@@ -321,4 +321,4 @@ class Results(Protocol[Value]):
         """
 
     def follow_up(self, t: int) -> None:
-        """Publish the consequences of a result, such as open betting or a new shooter."""
+        """Publish the consequences of a result, such as a new betting round or a new shooter."""

@@ -48,11 +48,11 @@ class CarriedReadings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
     plays_from_us: Count = 0
     """The time at which play began; 0 if that was before the first recording."""
     did_not_play: str = ""
-    """The code of the refusal of attempts before `plays_from_us`."""
+    """The code with which attempts before `plays_from_us` are refused."""
 
 
 class State(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A session's state between attempts, as in a recording's header.
+    """A session's state between attempts, as stored in a recording's header.
 
     Craps and roulette use separate fields, such as `point` and `chips`. High Roller and Three Card Poker use
     `high_roller` and `three_card`. Other games use `game`.

@@ -38,12 +38,12 @@ AT_REST_WITHIN_MM = 10.0
 """A die is at rest while its track stays within this distance, in mm, of its resting position. The distance
 is five times the track's noise."""
 OTHER_DIE_US = 1_000_000
-"""A release within this time after a rejected one belongs to the other die of the same throw."""
+"""A release within this time of a rejected one belongs to the other die of the same throw."""
 THROWN_POINTS = 4
 """The number of consecutive track points at throwing speed that prove a throw without a reported release."""
 
 FLYING_UNTIL_US = 300_000
-"""Dice without a track point for this time are not in flight, and a person may enter their faces."""
+"""Dice without a track point for this long are not in flight, and a person may enter their faces."""
 
 THROW_READINGS = (DieReleased, DieAt, DieRest, DieOffTable, DieLost, DieContact, WallImpact)
 """The readings that the judge of throws uses."""
@@ -279,7 +279,7 @@ class PlaysThrows(PlaysAttempts):
 
     @property
     def attempts(self) -> Attempts[Dice, ThrowVerdict]:
-        """The attempts: this game's throws."""
+        """This game's attempts, which are throws."""
         return self.throws.attempts
 
     def receive(self, reading: Reading) -> None:

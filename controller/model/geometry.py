@@ -84,7 +84,8 @@ STANDARD_POCKETS: Mapping[str, tuple[str, ...]] = {
 }
 """The pockets of the two standard wheels, clockwise from the zero as seen from above.
 
-They apply to a table file that specifies only `american` or `european`. A log lists its pockets.
+They apply to a table file that specifies only `american` or `european`. A log's header lists every
+pocket.
 """
 
 

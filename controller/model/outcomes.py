@@ -22,7 +22,7 @@ Colour = Literal["red", "black", "green"]
 
 
 class Data(msgspec.Struct, frozen=True, kw_only=True):
-    """The data of one type of outcome. All keys of a game are always present."""
+    """The data of one type of outcome. All keys that a game uses are always present."""
 
 
 class RollCalled(Data, frozen=True, kw_only=True):
@@ -241,7 +241,7 @@ class CardPitched(Data, frozen=True, kw_only=True):
 
 
 class GameStarted(Data, frozen=True, kw_only=True):
-    """The start of a game, when buying is over and the button throws.
+    """The start of a game, once buying is over.
 
     `seats` are clockwise from the button. Each card is the total that matches it, 2 to 12 (H-MATCH-1).
     Amounts are in cents.
@@ -431,8 +431,8 @@ class Awaited(msgspec.Struct, frozen=True, kw_only=True):
     """A throw, spin or deal that needs a person's ruling or confirmation.
 
     `reasons` say what is missing or contradictory, or why a No Roll or No Spin is proposed. `seen` is the
-    result as detected. `proposes` is the call that follows if a person accepts it. Neither names a card that
-    is still face down.
+    result as detected. `proposes` is the call that follows if a person accepts it. Neither `seen` nor
+    `proposes` names a card that is still face down.
     """
 
     attempt: AttemptKind

@@ -119,8 +119,8 @@ class ThrowRules:
     objects: Literal["ignore", "cards_only"] = "ignore"
     """The treatment of contact with objects on the table.
 
-    With `ignore`, contact is never a cause (C34-INV-3). With `cards_only`, only contact with cards is allowed
-    (H-LEGAL-3).
+    With `ignore`, contact never causes a No Roll or a review (C34-INV-3). With `cards_only`, only contact
+    with cards is allowed (H-LEGAL-3).
     """
     loose_chips: Literal["review", "no_roll", "ignore"] = "review"
     """With `objects: cards_only`, the result if a die touches or rests on loose chips (!H-14)."""
@@ -140,7 +140,7 @@ class ThrowRules:
     call_hold_ms: NotNegative = 250.0
     """The time for which an automatic call is held, so that a spoken No Roll still counts."""
     unwatched_ms: Positive = 500.0
-    """A die out of sight for longer might have left the table or been turned by hand."""
+    """A die that is out of sight for longer than this might have left the table or been turned by hand."""
     min_confidence: Share = 0.6
     """The minimum confidence of a face that counts."""
     faces_by: Literal["boxperson", "dealer"] = "dealer"
@@ -202,7 +202,8 @@ class HighRollerRules:
     roll_order: Literal["most_cards", "button"] = "most_cards"
     """Who begins the roll-off (!H-4).
 
-    The player with the most matching cards begins, with ties in order from the button, or the button begins.
+    With `most_cards`, the player with the most matching cards begins, and ties are broken in order from the
+    button. With `button`, the players roll in order from the button.
     """
     ties_roll: Literal["once", "per_card"] = "once"
     """How many times each tied player rolls again: once, or once per matching card (!H-3)."""
@@ -229,7 +230,7 @@ class DealRules:
     deal_timeout_s: Positive = 120.0
     """A deal with missing cards is decided this long after its last card."""
     act_timeout_s: Positive = 300.0
-    """A deal with a missing play or fold goes to review this long after its last card."""
+    """A deal with a missing play or fold goes to review this long after its last card, play or fold."""
     call_hold_ms: NotNegative = 250.0
     """The time for which an automatic call is held."""
     causes: Mapping[str, NonEmpty] = field(default_factory=dict)

@@ -98,7 +98,7 @@ class PublishSettings:
     max_unacknowledged: Annotated[int, Ge(1)] | None = None
     """The maximum number of unacknowledged outcomes before the table locks. The default is no limit."""
     max_silence_s: Seconds = 120.0
-    """An outcome raises a fault if it has waited this long while no outcome was acknowledged."""
+    """A fault is raised if outcomes are waiting and none has been acknowledged for this long."""
     retry_s: Seconds = 5.0
     """The delay before outcomes are sent again for the first time. It then doubles each time.
 
@@ -151,7 +151,7 @@ DeviceReading = Literal[
 """The kinds of reading for which a device can be configured. All devices also report their health."""
 
 OnOpen = Literal["lock", "note"]
-"""The effect of an opening switch: the table locks, or the change is only recorded."""
+"""The effect when a switch opens: the table locks, or the change is only recorded."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -261,7 +261,7 @@ def lock_us(key: str) -> int:
 MAX_SCREENS = 64
 """Maximum number of known screens; a further screen replaces the screen with the oldest sign-in."""
 MAX_SCREENS_PER_PERSON = 8
-"""Maximum number of screens at which only this one person has signed in. The limit prevents a person from
+"""Maximum number of a person's screens at which nobody else has signed in. The limit prevents a person from
 displacing all other screens."""
 MAX_PEOPLE = 64
 """Maximum number of people known at a screen, equal to the maximum number of sessions."""

@@ -1,8 +1,8 @@
 """The sign-in process, which checks PINs and cards, limits wrong tries, ends idle sessions and issues tokens.
 
 The process listens on a Unix socket, and answers each line (a JSON object) with a line. It runs as a
-dedicated user; no other user except root can read the register and the key. The socket's group admits the
-process that serves the screens.
+dedicated user; no other user except root can read the register and the key. The process that serves the
+screens can connect because it is in the socket's group.
 """
 
 import asyncio

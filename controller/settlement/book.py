@@ -89,7 +89,7 @@ class AnswerLine(msgspec.Struct, frozen=True):
 class Decided(AnswerLine, frozen=True):
     """The result of a bet, in cents.
 
-    `payout` is the winnings without the stake. `returned` is all money paid to the player, with the stake.
+    `payout` is the winnings without the stake. `returned` is all money paid to the player, stake included.
     """
 
     id: str

@@ -193,7 +193,7 @@ class Chance:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """A property of a pay table that its owner should know. `rule` is the source of the figure."""
+    """A property of a pay table that its owner should know about. `rule` is the source of the figure."""
 
     code: str
     wager: str
@@ -283,7 +283,7 @@ def edge_findings(edges: Iterable[Edge], rules: Mapping[str, str]) -> Iterator[F
 def breakage_findings(
     pays: Iterable[tuple[str, Pays]], chip_cents: int, pay_unit_cents: int
 ) -> Iterator[Finding]:
-    """Yield a finding for each row whose odds do not pay one chip exactly."""
+    """Yield a finding for each row of odds at which a bet of one chip can't be paid exactly."""
     for wager, row in pays:
         if found := find_uneven_pay(wager, row.ratio, row.rule, chip_cents, pay_unit_cents):
             yield found
