@@ -1,1 +1,1 @@
-"""The judges, which use no I/O. They evaluate every rule, and each finding states its rule's id."""
+"""The judges, which perform no I/O. They apply every rule, and each finding states the id of its rule."""

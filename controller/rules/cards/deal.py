@@ -25,7 +25,7 @@ Act = Literal["play", "fold"]
 
 @dataclass(frozen=True, slots=True)
 class HandCard:
-    """A card of a hand: its face (None if unread), and whether a person entered it."""
+    """A card in a hand: its face (None if unread), and whether a person entered it."""
 
     face: str | None
     entered: bool = False
@@ -36,7 +36,7 @@ class Layout:
     """The current state of a deal."""
 
     seats: tuple[str, ...]
-    """The positions from the dealer's left to right, without the dealer."""
+    """The positions from the dealer's left to the dealer's right, without the dealer."""
     hands: dict[str, list[HandCard]] = field(default_factory=dict)
     acts: dict[str, Act] = field(default_factory=dict)
     directed: bool = False
@@ -44,9 +44,9 @@ class Layout:
     extra_cards: int = 0
     """The number of cards dealt after all hands were complete, by a shoe that reports no positions."""
     out_of_order: str = ""
-    """A description of the first position dealt to out of turn (T-DEAL-3); empty if there is none."""
+    """A description of the first position that received a card out of turn (T-DEAL-3); empty if none did."""
     doubts: list[str] = field(default_factory=list)
-    """Descriptions of contradictions, which name no card."""
+    """Descriptions of contradictions; they name no card."""
 
     @property
     def positions(self) -> tuple[str, ...]:
@@ -156,8 +156,8 @@ def build_layout(readings: Sequence[Reading], seats: Sequence[str], order: Order
 
 
 def fill(hands: Mapping[str, Sequence[HandCard]], entered: Input) -> tuple[str, list[HandCard]] | None:
-    """Return the position that a `set_card` names, and its hand with that card; None if the card has no
-    place.
+    """Return the position that a `set_card` names, and that position's hand with the card; None if the card
+    fits nowhere.
 
     `what` names the card to replace. Without `what`, the card replaces the first unread card or, if there is
     none, completes a short hand. Without a seat, the card goes to the only position with an unread card.
@@ -215,9 +215,9 @@ def _lay_in_order(layout: Layout, cards: Sequence[CardReading], order: Order) ->
 
 
 def _first_out_of_turn(layout: Layout, cards: Sequence[CardReading]) -> str:
-    """Describe the first position dealt to out of turn by a shoe that reports positions.
+    """Describe the first position that received a card out of turn, from a shoe that reports positions.
 
-    The dealer's left is first, and the dealer is last.
+    Cards are dealt from the dealer's left, and to the dealer last.
     """
     dealt = [name for name in dict.fromkeys(position_name(card.to) for card in cards) if name in layout.hands]
     due = [position for position in layout.positions if position in dealt]
@@ -240,12 +240,12 @@ def _apply_input(layout: Layout, entered: Input) -> None:
 
 
 SHOE_SWITCHES = frozenset({"shoe", "lid", "shoe_lid"})
-"""The names of the switch on a shoe's lid."""
+"""Possible names of the switch on a shoe's lid."""
 NO_SOURCES: Mapping[str, Collection[str]] = {}
 
 
 def opens_shoe(reading: Reading) -> bool:
-    """Return whether the reading is the opening of a shoe's lid."""
+    """Return whether the reading reports the opening of a shoe's lid."""
     if not isinstance(reading, Switch) or not reading.open:
         return False
     return reading.name.lower().replace(" ", "_").replace("-", "_") in SHOE_SWITCHES
@@ -395,7 +395,7 @@ def _position_name(position: str) -> str:
 
 
 def _describe_extra(layout: Layout) -> str:
-    return f"{_cards(layout.extra_cards)} more than {CARDS_EACH} per position left the shoe"
+    return f"{_cards(layout.extra_cards)} too many left the shoe; each position receives {CARDS_EACH}"
 
 
 def _cards(count: int) -> str:

@@ -16,7 +16,7 @@ standard deviations)."""
 SEPARATE_IMPACTS_MARGIN = 12.0
 """Margin for an explanation in which both dice hit a wall and each made a separate impact (3.5 standard
 deviations). It is wider than MARGIN because a No Roll is final. In 40,160 simulated throws, the wider margin
-sent one true hit to review that MARGIN would have ruled out, and caused four needless reviews."""
+sent to review one true hit that MARGIN would have ruled out, and caused four needless reviews."""
 
 MIN_CONTACT_EDGES = 0.5
 """Minimum distance, in edges, from a wall to the centre of a die that touches it. The die touches with a
@@ -69,7 +69,7 @@ are as likely a cause as the wall, and a knock may coincide with the turn."""
 LONE_DIE_HARD = 5.0
 """The value used instead of LONE_DIE for a turn larger than any that a landing causes. Chips give way to such
 a die, and cause only one such turn in 250. Of 7,571 such turns in 12,060 simulated observations, eight were
-not touches. In six of these the dice had met, and the other two are observations of the same throw."""
+not touches. In six of these the dice had met, and the other two were observations of the same throw."""
 LONE_DIE_ERRORS = 2.5
 """Distance from the contact band, in position errors, up to which LONE_DIE_HARD also applies, because
 obstacles are just as rare there. The limit was tested on 100 turns 7.5 mm outside the band, each with a knock
@@ -82,8 +82,8 @@ MAX_CAUSELESS_M_PER_S = 0.6
 """Maximum change of speed, in m/s, that felt alone causes in a tumbling die between two frames. A smaller
 change needs no other cause."""
 THUMP = 1.0
-"""Cost of explaining a soft impact at a turn as the thump of a landing in which the die's spin turned it.
-Wall sensors often detect landings."""
+"""Cost of explaining a soft impact at a turn as the thump of a landing in which spin turned the die. Wall
+sensors often detect landings."""
 STEEP_LANDING = 2.0 * log(3.0)
 """Maximum cost of explaining an impact as a thump, even if it is loud for its turn. In a steep landing,
 friction ends before it has its full effect, so the die barely turns. One in three dice that have fallen for a
@@ -158,9 +158,9 @@ LANDING_FRACTION = 0.15
 a wall. Rubber throws the die up at a fifth of that speed. Felt with a friction coefficient of 0.5 and a
 restitution of 0.5 then takes 0.5 (1 + 0.5) times the upward speed."""
 SLOWED = MARGIN
-"""Cost of assuming that felt or a second touch slowed a die between leaving the wall and the next frame, so
-that its paths intersect outside the contact band. At this cost a touch is never proven, but remains in doubt
-if an impact matches it."""
+"""Cost of assuming that felt or a second touch slowed a die after it left the wall and before the next frame,
+so that its paths intersect outside the contact band. At this cost a touch is never proven, but remains in
+doubt if an impact matches it."""
 UNSEEN_FRACTION = 0.4
 """The value used instead of LANDING_FRACTION for a die that was hidden after it left the wall. It leaves at
 up to 0.4 times its striking speed, and may have come to rest before it reappears."""

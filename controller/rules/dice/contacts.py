@@ -67,7 +67,7 @@ class _NearImpact(NamedTuple):
 def find_contacts(scene: Scene, path: Path, wall: str) -> list[Contact]:
     """Return a die's contacts with a wall.
 
-    A die that never came near the wall has one contact, in which it cannot have touched the wall.
+    A die that never came near the wall has one contact, which cannot have been a touch.
     """
     if len(path.times) < 2:
         why = "has no track" if not path.times else "has only one track point"

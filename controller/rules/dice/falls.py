@@ -32,8 +32,8 @@ RAIL_FALL_MS = 212.0
 HAND_POINTS = 2
 """Number of points at the start of a track at which the die may still be in the hand."""
 MEETING_MS = 12.0
-"""A turn within this time, in ms, of a meeting of the dice (about a frame) may be due to the meeting. It does
-not prove that the die was not falling."""
+"""A turn within this time, in ms, of a meeting of the dice may be due to the meeting. It does not prove that
+the die was not falling. The time is about a frame."""
 MIN_POINTS = 6
 """Minimum number of points for judging whether a path is straight."""
 STRAIGHT_ERRORS = 4.5

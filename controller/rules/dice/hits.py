@@ -261,8 +261,8 @@ class _WallJudgement:
         # The rule set may forgive a missed wall. If the camera did not follow the die, however, the reported
         # resting position may not be the die's.
         untrusted = meanings <= COUNTING and (self._jumped_paths or self._beyond_walls)
-        # Swapped names alone decide nothing. If the consequences are open with the camera's names, a person
-        # decides.
+        # Swapped names alone decide nothing. If the consequences are uncertain even with the names that the
+        # camera reported, a person decides.
         agreed = meanings | own_meanings <= COUNTING or meanings == own_meanings
         if not untrusted and len(meanings) == 1 and agreed:
             return self._report(meanings.pop(), judged)

@@ -26,8 +26,8 @@ MAX_IMPACTS = 6
 """Maximum number of impacts for which every source is considered. Earlier impacts take precedence. Impacts
 that may be ringing come last, because a die may go on rattling."""
 NEXT_CORNER_MS = 40.0
-"""Maximum time, in ms, until a die that landed on one corner strikes the felt with the next. It is a quarter
-turn at 40 rad/s."""
+"""Maximum time, in ms, until a die that landed on one corner strikes the felt with the next one. It is the
+duration of a quarter turn at 40 rad/s."""
 
 
 class Story(NamedTuple):

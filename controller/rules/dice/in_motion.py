@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from controller.model.readings import DieAt, DieLost, DieOffTable, DieReleased, DieRest, Reading
 
 MOVED_MM = 10.0
-"""Distance, in mm, from its earlier position beyond which a die counts as moved. It is five times the track's
-noise."""
+"""Distance, in mm, from a die's earlier position beyond which the die has certainly moved. It is five times
+the track's noise."""
 STILL_US = 60_000
 """A die that moved less than MOVED_MM in this time, in microseconds, may be at rest. Below 0.17 m/s a die no
 longer tumbles."""

@@ -30,15 +30,15 @@ SETTING_HITS = 0.5
 MAX_HITS = 40.0
 """Maximum weight, in hits, of a wall's earlier hits. The weight is limited because sensors age."""
 OUTLIER_FRACTION, OUTLIER_RANGE = 0.05, log(100.0)
-"""Fraction of hits with atypical loudness, because felt or the other die caused part of the turn, and the
-range of their loudness. Any loudness from a tenth to ten times the typical one is equally likely."""
+"""Fraction of hits whose loudness is atypical, and the range of that loudness. In such hits, the felt or the
+other die caused part of the turn. Any loudness from a tenth to ten times the usual one is equally likely."""
 KNOCK_RANGE, TOP_RANGE = log(33.0), log(2.0)
 """Range of a knock's loudness (33 to 1, from a sensor's threshold to twice the top of its range), and the
 part of it above the top (2 to 1). Any loudness in the range is equally likely."""
 MISSED_FRACTION = 1.0 / 200.0
 """Fraction of hits, of any loudness, that a working sensor does not detect."""
 MIN_PEAK = 1.0
-"""Minimum peak, in counts, that counts as a measurement."""
+"""Minimum peak, in counts, that is treated as a measurement."""
 FADE_FACTOR = 1.02
 """Factor by which a wall's lowest recent peak increases after each throw, because sensors lose
 sensitivity."""

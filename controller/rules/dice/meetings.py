@@ -20,7 +20,8 @@ from controller.rules.dice.paths import MIN_NOISE_MM, Path, measure
 from controller.rules.dice.scene import Scene
 
 MEETING_MS = 30.0
-"""Maximum time, in ms, between two steps of one meeting in which the dice are close: three frames."""
+"""Maximum time, in ms, between two steps with the dice close together that belong to one meeting: three
+frames."""
 MARGIN_MS = 50.0
 """Margin, in ms, before the first and after the last evidence of a touch. A swap outside this period changes
 only the names."""
@@ -73,7 +74,8 @@ class _Step(NamedTuple):
     after: tuple[float, float]
     earlier: tuple[float, float] | None
     later: tuple[float, float] | None
-    """The speeds from one step farther away, without the steps next to this one; None if there are none."""
+    """These two speeds are measured one step farther away, without the steps next to this one; None if there
+    are no such points."""
     hidden: float
     error_mm: float
     """The larger of the errors that the camera reported for the two points; 0 without such reports."""
@@ -300,7 +302,7 @@ def _collide(start: _Step, end: _Step, fraction: float) -> tuple[tuple[float, fl
 
 
 def _may_be_near(paths: tuple[Path, Path], t: float, reach: float) -> bool:
-    """Return, by a quick check, whether the dice may be near each other in the step that spans a moment.
+    """Check quickly whether the dice may be near each other in the step that spans a moment.
 
     Dice that fly towards each other pass within a step. If their names are swapped there, no point shows them
     near each other.

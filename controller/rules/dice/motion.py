@@ -15,9 +15,10 @@ FEW_POINTS, MANY_POINTS = 3, 5
 """Number of points to which a line is fitted: few for a fast die, whose motion changes with every frame, and
 many for a slow one."""
 KINK_ERRORS = 3.0 * sqrt(6.0)
-"""Maximum difference, in position errors over the duration, between two successive speeds of a slow die whose
-more distant points may be included in a path. It is three standard deviations. Each speed spans two steps,
-and the point between them is part of both, so the difference has a standard deviation of sqrt(6) errors."""
+"""Maximum difference between two successive speeds of a slow die at which its more distant points may be
+included in a path. The unit is the position error divided by the shorter of the two durations. The maximum is
+three standard deviations. Each speed spans two steps, and the point between them is part of both, so the
+difference has a standard deviation of sqrt(6) errors."""
 HIDDEN_POINTS = 8
 """Number of points to which a line is fitted beside a period in which the die was hidden. Extrapolation over
 such a period requires a more precise speed."""

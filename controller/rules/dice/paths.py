@@ -27,7 +27,7 @@ this speed."""
 
 
 SPEED_POINTS = 3
-"""Minimum number of points before a hidden period that show how fast the die flew."""
+"""Number of points needed before a hidden period to show how fast the die flew."""
 THROWN_M_PER_S = 8.0
 """Maximum speed, in m/s, that is assumed if there are fewer points. Dice are thrown at 1.2 to 7.5 m/s
 (docs/dice-physics.md)."""
@@ -143,8 +143,8 @@ def measure(scene: Scene, path: Path) -> None:
 def _landed_at_first(scene: Scene, path: Path) -> bool:
     """Return whether a landing on the felt explains why the first step of a track was faster than the second.
 
-    No earlier step shows the die's speed. Beside a wall, the wall may have changed the speed, so the step
-    still counts as a jump.
+    No earlier step shows the die's speed. Beside a wall, the wall may have changed the speed, so the step is
+    still treated as a jump.
     """
     if len(path.times) < 3:
         return False
@@ -258,7 +258,7 @@ def speed_between(approach: Approach, i: int, j: int) -> float:
 
 
 def hidden_step(approach: Approach, span: Span) -> int | None:
-    """Return the point after which the die was hidden longest within a span, or None if it was not hidden."""
+    """Return the point of a span after which the die was hidden for longest; None if it was not hidden."""
     times = approach.path.times
     steps = [(times[i + 1] - times[i], i) for i in range(*span) if not waited_at_rest(approach, i)]
     longest, i = max(steps, default=(0.0, 0))

@@ -19,7 +19,7 @@ CRAPS_SURFACES = {"bank": "on_bank", "cup": "in_cup", "rail": "on_rail"}
 """Surfaces on which a die at rest makes a craps throw a No Roll, with the code of the cause. A die may lie on
 any other surface (C34-INV-3)."""
 CARD_SURFACES = frozenset({"felt", "cards"})
-"""Surfaces on which a die may lie where the dice may touch only cards (H-LEGAL-3)."""
+"""Surfaces on which a die may lie if the rules let the dice touch only cards (H-LEGAL-3)."""
 
 
 def judge_rests(scene: Scene, rules: ThrowRules, found: Findings) -> tuple[int, int] | None:

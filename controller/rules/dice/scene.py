@@ -23,8 +23,8 @@ from controller.model.rulesets import SensorErrors
 from controller.rules.dice.loudness import Loudness
 
 HIDDEN_FRAMES = 2.5
-"""Time, in frames, without a track point after which a die counts as hidden. A single lost frame does not
-count."""
+"""Time, in frames, without a track point after which a die is treated as hidden. A single lost frame is not
+enough."""
 MAX_SLOWER = 1.5
 """Maximum factor by which a camera may be slower than its table's settings. A fast die then moves 20 cm in
 two frames."""
@@ -101,8 +101,8 @@ class DieSeen:
 
 
 MOVED_MM = 15.0
-"""Distance, in mm, from its resting position beyond which a die counts as moved. This is most of the length
-of a die's edge."""
+"""Distance, in mm, from a die's resting position beyond which the die is treated as moved. It is most of the
+length of a die's edge."""
 
 
 @dataclass(slots=True)
@@ -126,7 +126,7 @@ class Scene:
 
     @property
     def hidden_ms(self) -> float:
-        """Return the time, in ms, without a track point after which a die counts as hidden."""
+        """Return the time, in ms, without a track point after which a die is treated as hidden."""
         return HIDDEN_FRAMES * max(self.frame_ms, self.errors.frame_ms)
 
     def ms(self, t_us: int) -> float:
@@ -141,7 +141,7 @@ class Scene:
     def is_down(self, dev: str, t_us: int, *, faults: bool = False) -> bool:
         """Return whether a device was down at this time and has sent nothing since.
 
-        With `faults`, a faulty device also counts as down.
+        With `faults`, a faulty device is also treated as down.
         """
         down = False
         since = 0

@@ -183,8 +183,8 @@ def _struck_twice(
     """Yield the stories in which one die made both dice's impacts and the names were swapped in between.
 
     The die came back from the wall, met the other die and was knocked into the wall again. Dice of equal mass
-    then exchange their speeds, so the tracks show two dice that passed through each other. With the names
-    swapped, each touch matches the tracks as well as with the camera's names. Only the meeting distinguishes
+    then exchange their speeds, so the tracks show two dice that passed through each other. Each touch matches
+    the tracks equally well with the names swapped and with the camera's names. Only the meeting distinguishes
     the stories.
     """
     own = own_stories[True, True]

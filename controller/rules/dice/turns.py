@@ -78,7 +78,7 @@ def out_of_band(approach: Approach, turn: Turn) -> float:
 
 
 def _path_since_knock(approach: Approach, k: int) -> Line | None:
-    """Return the incoming path to point k from a recent collision of the dice, or None without one."""
+    """Return the incoming path from a recent collision of the dice to point k; None if there was none."""
     first = max((n for n in approach.path.knocks if k - FEW_POINTS + 1 < n <= k), default=0)
     if not first:
         return None
@@ -92,7 +92,7 @@ def _path_since_knock(approach: Approach, k: int) -> Line | None:
 
 
 def _path_until_knock(approach: Approach, k: int) -> Line | None:
-    """Return the outgoing path from point k to an imminent collision of the dice, or None without one."""
+    """Return the outgoing path from point k to a collision of the dice soon after; None if there was none."""
     end = min((n for n in approach.path.knocks if k < n < k + FEW_POINTS), default=0)
     if not end:
         return None

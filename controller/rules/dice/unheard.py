@@ -13,7 +13,7 @@ from controller.rules.dice.paths import Approach, Span, points_around, speed_bet
 from controller.rules.dice.turns import band_errors, cause_certainty_of, room_errors, turn_after, unheard_cost
 
 AT_REST_M_PER_S = 0.2
-"""Speed, in m/s, below which a die counts as stopped at the end of its track."""
+"""Speed, in m/s, below which a die is treated as having stopped at the end of its track."""
 STAYED_MM = 20.0
 """A die that rests within this distance, in mm, of its nearest point to the wall stopped there. Otherwise it
 turned back."""

@@ -17,8 +17,8 @@ from controller.rules.dice.findings import Findings
 from controller.rules.dice.scene import MOVED_MM, DieSeen, Scene
 
 STOPPED_MM_PER_S = 500.0
-"""Speed, in mm/s, below which a die counts as already stopped if it now lies where it was last seen. Only the
-report of its rest was missing."""
+"""Speed, in mm/s, below which a die is treated as having already stopped if it now lies where it was last
+seen. Only the report of its rest was missing."""
 LAST_POINTS = 5
 """Number of points over which a die's speed is reliable despite the noise."""
 

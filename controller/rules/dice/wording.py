@@ -94,5 +94,8 @@ def _die_in_words(scene: Scene, label: int, story: Story, *, touched: bool) -> s
 def _others_in_words(scene: Scene, story: Story) -> Iterator[str]:
     others = [i for i in range(len(scene.impacts)) if i not in story.made[0] | story.made[1]]
     if others:
-        when = ", ".join(f"{scene.ms(scene.impacts[i].t) / 1000.0:.3f} s" for i in others)
-        yield f"the sound at {when} was a knock or ringing"
+        when = " and ".join(f"{scene.ms(scene.impacts[i].t) / 1000.0:.3f} s" for i in others)
+        if len(others) == 1:
+            yield f"the sound at {when} was not a hit"
+        else:
+            yield f"the sounds at {when} were not hits"
