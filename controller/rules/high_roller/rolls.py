@@ -122,7 +122,7 @@ class RollOff(msgspec.Struct, frozen=True):
     Each player has one roll for each matching card, and the highest roll wins. `turns` are the cards of the
     remaining rolls. Players who tie for the highest total roll again in the same order: once each, for the
     card of the best roll, or with `per_card`, once for each of their cards. Equal best rolls of one player
-    are not a tie (!H-3). `tied` is true while the remaining rolls break a tie.
+    are not a tie (!H-3). `tied` is true if the remaining rolls are to break a tie.
     """
 
     turns: tuple[BoughtCard, ...]

@@ -1,7 +1,8 @@
 """The ball's run in the track: its direction, and the number of turns that the pulses prove.
 
-Only pulses of working beams count. A run ends where working beams were silent for more than a turn, unless
-this wheel's beams miss the ball so often that their silence proves nothing.
+Only pulses of working beams count. A run ends where working beams were silent for more than a turn, or for
+long enough for a person to catch the ball and launch it again. A silence proves nothing if this wheel's beams
+miss the ball often enough to explain it.
 """
 
 from bisect import bisect_left
@@ -41,7 +42,7 @@ _BRAKED_FRACTION, _BRAKED_BY_CHANCE = 0.12, 0.05
 the ball is even slower. Each speed comes from one step, in which a tilted bowl and misaligned beams cause an
 error of a twentieth."""
 _LOSS_UNCERTAINTY = 0.5
-"""Uncertain fraction of the predicted loss of speed during a silence, from the differences between balls."""
+"""Uncertain fraction of the predicted loss of speed during a silence, due to differences between balls."""
 _START_BY_CHANCE = 0.01
 """If the probability that a beam missed the start of the ball's run is at least this high, a start before
 that beam is also considered."""

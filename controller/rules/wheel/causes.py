@@ -359,7 +359,7 @@ def revolutions_unclear(case: Case) -> Reason | None:
     if ball.silent_s:
         silence = f"; then no beam detected the ball for {ball.silent_s:.1f} s before the drop"
     elif ball.silent_at_us is not None:
-        silence = "; turns before a silence of more than one turn are not counted"
+        silence = "; turns before a silence of the beams are not counted"
     return case.reason("revolutions_unclear", case.turns_seen() + silence)
 
 
@@ -469,8 +469,8 @@ def index_contradicts(case: Case) -> Reason | None:
         return None
     return case.reason(
         "conflict",
-        f"the last index pass showed the rotor turning {TURNING_IN_WORDS[contrary.direction]}, the passes"
-        " before it the opposite direction",
+        f"the last index pass showed the rotor turning {TURNING_IN_WORDS[contrary.direction]}, but the passes"
+        " before it showed the opposite direction",
     )
 
 

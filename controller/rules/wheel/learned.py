@@ -45,13 +45,13 @@ class Slowing:
     """The loss of speed as a function of speed."""
 
     def __init__(self, learned: Mapping[float, float], left_s: Mapping[float, float] = _NONE) -> None:
-        """`learned` has losses (rev/s2) at some of `SPEEDS`; losses at the other speeds are estimated from
-        it. `left_s` has the seconds until the drop at some of `SPEEDS`."""
+        """`learned` holds the losses (rev/s2) at some of `SPEEDS`, from which the losses at the other speeds
+        are estimated. `left_s` holds the seconds until the drop at some of `SPEEDS`."""
         self.losses = _fill_losses(learned)
         self._left_s = left_s
         self._timed = sorted(left_s)
         self._intervals_s: dict[int, float] = {}
-        """Seconds between each two neighbouring speeds according to `losses`, by index of the faster
+        """Seconds between each pair of neighbouring speeds according to `losses`, by the index of the faster
         speed."""
 
     def loss(self, speed: float) -> float:
@@ -190,8 +190,8 @@ def _fill_losses(learned: Mapping[float, float]) -> list[float]:
 
 
 KNEE_SLOWING = Slowing({0.45: 0.02, 0.55: 0.05, 0.65: 0.12, 0.8: 0.2, 1.0: 0.2, 1.2: 0.1})
-"""Loss with the knee of a real ball. From about 1 rev/s, where it stops sliding along the rim, to 0.6, where
-it rolls freely, the ball loses speed two to four times as fast as at other speeds. The values were measured
+"""Loss with the knee of a real ball. From about 1 rev/s, where the ball stops sliding along the rim, to 0.6,
+where it rolls freely, it loses speed two to four times as fast as at other speeds. The values were measured
 in videos of real wheels."""
 MAX_LOSS_WITHOUT_KNEE = 0.12
 """Maximum loss without a knee, in rev/s2. A ball without a knee loses 0.05 to 0.1 at 0.7 to 1 rev/s, even on
@@ -206,10 +206,10 @@ speed."""
 SPIN_SPREAD = 0.03
 """Standard deviation of a spin's drop speed from the wheel's mean, as a fraction of the mean."""
 _BALLS_TO_REGAIN_TRUST = 20.0
-"""Number of balls read on every turn after which a reader that missed a ball is trusted again."""
+"""After missing a ball, a reader is trusted again once it has read this many balls on every turn."""
 _MIN_NEWEST_WEIGHT = 0.15
-"""Minimum weight of a spin in the losses of speed. After a change to the track (if it is wiped or damp), a
-few spins are enough to learn the new losses."""
+"""Minimum weight of a spin in the losses of speed. After a change to the track (if it was wiped or is damp),
+a few spins are enough to learn the new losses."""
 _MEMORY_SPINS = 40.0
 """Maximum weight of earlier spins. Temperature and wear change a wheel, so older spins count for less."""
 

@@ -40,8 +40,8 @@ _MAX_FIT_ERROR_TURNS = 0.02
 """Maximum distance of a pass from the curve, in turns: three quarters of a pocket, so a fit is never off by a
 complete pocket."""
 _TOO_MANY_GAPS = 3
-"""Number of gaps among six passes that missed passes do not explain. With this many gaps, the turns were
-counted at twice their rate."""
+"""Number of gaps among six passes that is too high for missed passes to explain. With this many gaps, the
+turns were counted at twice their rate."""
 _OFF_PHASE_TURNS = 0.06
 """Maximum deviation of a pass from a complete turn, for each turn since the last pass. With a worn bearing, a
 turn of 2 s is up to 2 % longer than the turn before, and the first curve, through two passes, includes no

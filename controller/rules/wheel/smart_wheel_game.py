@@ -96,8 +96,8 @@ class WheelGames:
         return WheelGameState(last=self.last, known=self._known, before_silence_us=self.before_silence_us)
 
     def receive(self, status: WheelStatus) -> Literal["seen", "unseen"] | None:
-        """Handle the next status. Return `seen` if it begins a game, or `unseen` if it is the only status
-        received from a game."""
+        """Handle the next status. Return `seen` if it begins a game, or `unseen` if it shows that a game was
+        played whose earlier statuses were not received."""
         last, self.last = self.last, status
         games = 0 if last is None else games_between(last, status)
         known, self._known = self._known, status.state not in BETWEEN_GAMES
@@ -290,7 +290,7 @@ class SmartWheelGame:
         assert self.first is not None
         if flags & LAUNCH_FAILED and status.t - self.first.t >= MAX_LAUNCH_REPORT_US:
             after = f"{MAX_LAUNCH_REPORT_US / 1e6:g} s after the launch"
-            seen = f"the wheel still reports {after} that the launch failed (flag 8)"
+            seen = f"{after}, the wheel still reports that the launch failed (flag 8)"
             self._add_doubt("conflict", seen, status, decides=True)
         self._find_rotor_faults(status)
         before = self._before

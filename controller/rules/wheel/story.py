@@ -133,7 +133,7 @@ class Pass(msgspec.Struct, eq=False):
         return Pass(self, t, beam, self.turns + turns, speed, loss, seconds, self.number + 1)
 
     def expected_speed(self, seconds: float, speed: float) -> float:
-        """Return the predicted speed (rev/s) over a next step of this duration.
+        """Return the predicted speed (rev/s) over the next step if it has this duration.
 
         A step's speed is the speed at its middle, so half of each step lies between the two speeds. A ball
         that has just passed its knee loses much less speed than before. The prediction is therefore a range.
@@ -199,8 +199,8 @@ CLEAN_START_PULSES = 7
 """Number of pulses of a complete start. The pulses from the fourth on can be predicted; three pulses that
 match the prediction rule out every other story."""
 CHEAPEST_FROM_PULSES = 4
-"""Number of pulses from which this story is certainly the cheapest. Any other story omits a pulse, or passes
-a beam without a pulse."""
+"""Number of pulses from which the story of a clean start is certainly the cheapest. Any other story omits a
+pulse, or passes a beam without a pulse."""
 _DIRECTION_PULSES = 3
 """Minimum number of pulses that show the direction, which takes two steps."""
 _MAX_SLOWER, _MAX_FASTER = 0.05, 0.03
@@ -210,7 +210,7 @@ _MIN_TWO_BEAM_REV_PER_S = 0.8
 """Minimum speed with two beams, in rev/s. A slower ball might lose so much speed between the beams that both
 directions are possible."""
 _MAX_LAUNCH_RATIO = 10.9
-"""Ratio of the launch speed to the slowest ball's speed from which a launch resembles a slow ball that
+"""Ratio of the launch speed to the slowest ball's speed above which a launch resembles a slow ball that
 interrupted a beam twice in one pass."""
 
 
@@ -223,12 +223,12 @@ class CleanStart:
 
     A story of the other direction has one of three forms: each step between neighbouring beams passes a
     working beam that reports no pulse (cost 0.7); only every second or third pulse is the ball's (cost 1 for
-    each omitted pulse); or there are only two beams, whose distances differ so much that two consecutive
-    steps are faster or slower than a ball's.
+    each omitted pulse); or there are only two beams, and the two distances between them differ so much that
+    two consecutive steps are faster or slower than a ball's.
 
     A story of the same direction continues like this story after two pulses. It must therefore have omitted
     the last pulse or the one before, and passed the beam of that pulse. No such story has begun since the
-    fifth pulse, which was clearly the next.
+    fifth pulse, because that pulse was clearly the ball's next.
     """
 
     __slots__ = ("_ring", "_slowest", "pulses", "story")

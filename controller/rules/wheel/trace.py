@@ -112,7 +112,7 @@ class SpinTrace:
         """Whether the location of a pocket reading might depend on the next index pass."""
         self._followed: tuple[tuple[int, int | None], BallRun | None] | None = None
         self._predicted: tuple[Pass, int] | None = None
-        """The last pass in the prediction of the drop, and the predicted time."""
+        """The last pass on which the prediction of the drop is based, and the predicted time."""
 
     @property
     def begun(self) -> bool:

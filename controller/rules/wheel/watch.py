@@ -358,7 +358,7 @@ class CheckedWatch(SpinWatch):
         return game.give_up_at_us() if at_us is None and game is not None else at_us
 
     def verdict(self, decided_at_us: int, called: Reason | None = None) -> tuple[SpinVerdict, Learned]:
-        """Judge by the beams; a number that the wheel does not confirm becomes a review."""
+        """Judge by the beams; a number that the wheel does not confirm leads to a review."""
         verdict, learned = super().verdict(decided_at_us, called)
         if verdict.ruling is Ruling.VOID:
             return verdict, learned
