@@ -323,7 +323,7 @@ class Chain:
 
     @property
     def run(self) -> Story | None:
-        """The cheapest story if it is a run, so a ball is in the track, whatever its direction."""
+        """The cheapest story if it is a run; None otherwise. A run means that a ball is in the track."""
         best: Story | None = None
         if self._start is not None:
             best = self._start.story

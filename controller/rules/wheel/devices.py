@@ -107,5 +107,5 @@ class WheelDevices:
         return min(absences, key=lambda absence: absence.since_us, default=None)
 
     def find_fault(self, kind: str) -> DeviceFault | None:
-        """Return the first fault during the spin of a device that sends readings of this kind."""
+        """Return the first fault, during the spin, of a device that sends readings of this kind."""
         return next((fault for dev, fault in self._faults.items() if self.serves(dev, {kind})), None)

@@ -84,8 +84,8 @@ class SpinWatch:
         self._object_waits = False
         """Whether an object was seen in the wheel before a launch was known."""
         self.no_spin_by: Reading | None = None
-        """The reading that made a No Spin certain before any number. The No Spin can be called from then
-        on."""
+        """The reading that made a No Spin certain before a number was confirmed. The No Spin can be called
+        from then on."""
 
     @property
     def readings(self) -> Sequence[Reading]:
