@@ -72,7 +72,7 @@ def stray_after(croupier: Croupier) -> Spin:
 
 
 def dead_beam(croupier: Croupier) -> Spin:
-    """The same beam has failed in all spins of a session."""
+    """A beam has failed, the same one in every spin of a session."""
     spin = croupier.typical_spin()
     dead = int(croupier.house.wheel.pocket_reader_deg) % len(croupier.house.wheel.beams_deg)
     spin.faults.dead_beams = frozenset((dead,))
@@ -80,7 +80,7 @@ def dead_beam(croupier: Croupier) -> Spin:
 
 
 def dead_beam_dust(croupier: Croupier) -> Spin:
-    """The same beam has failed in all spins of a session; the other beams miss 2 to 8 % of the pulses."""
+    """A beam has failed, the same one in every spin of a session; the others miss 2 to 8 % of the pulses."""
     spin = dead_beam(croupier)
     spin.faults.missed = croupier.rng.uniform(0.02, 0.08)
     return spin
@@ -181,7 +181,7 @@ def board_away_at(croupier: Croupier) -> Spin:
 
 
 def board_away_during(croupier: Croupier) -> Spin:
-    """The wheel's board goes down in mid-run for up to eight seconds."""
+    """The wheel's board goes down in mid-run, for up to eight seconds."""
     spin = croupier.spin()
     begins = spin.ball.at(croupier.rng.uniform(0.5, spin.ball.turns - 0.3))
     _disconnect_wheel(spin, begins, begins + croupier.rng.uniform(0.5, 8.0))
@@ -190,7 +190,7 @@ def board_away_during(croupier: Croupier) -> Spin:
 
 
 def board_away_after(croupier: Croupier) -> Spin:
-    """The wheel's board goes down after the drop for up to three seconds."""
+    """The wheel's board goes down after the drop, for up to three seconds."""
     spin = croupier.spin()
     begins = spin.ball.end_s + croupier.rng.uniform(0.3, 3.0)
     _disconnect_wheel(spin, begins, begins + croupier.rng.uniform(0.3, 3.0))

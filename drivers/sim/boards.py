@@ -57,7 +57,7 @@ class Peer(Protocol):
         ...
 
     def tick(self, now_us: int) -> None:
-        """Handle the work that is due."""
+        """Do the work that is due."""
         ...
 
     def next_due_us(self) -> int | None:
@@ -118,7 +118,10 @@ class Board:
         key: str = "",
         sensors: Mapping[int, Sensor] | None = None,
     ) -> None:
-        """Create a board that sends the kinds of reading in `reads`, or has `sensors` by channel."""
+        """Create a board with one sensor, which sends the kinds of reading in `reads`.
+
+        If `sensors` is given, the board has these sensors, keyed by channel, and `reads` is ignored.
+        """
         self.name = name
         self.hung = False
         self.input_broken = False
@@ -200,8 +203,10 @@ class Board:
         self._end.reading(clock_us, kind, fields, channel=channel, seen_us=seen_clock_us)
 
     def _sensor_of(self, dev: str) -> tuple[int, Sensor]:
-        """Return a device's channel and sensor; for any other name, such as the board's, the first
-        channel's."""
+        """Return the channel and sensor of a device.
+
+        For any other name, such as the board's, return the first channel and its sensor.
+        """
         channels = self._sensors.items()
         return next((item for item in channels if item[1].dev == dev), next(iter(channels)))
 
@@ -356,8 +361,8 @@ class VirtualShoe(SendOnlyDevice):
 
 
 Disturbance = Callable[[Random, bytes], list[tuple[int, bytes]]]
-"""Function that returns the pieces of a line that a faulty cable delivers, each with its additional delay in
-microseconds."""
+"""Function that takes a line and returns the pieces that a faulty cable delivers, each with its additional
+delay in microseconds."""
 
 USB_US = (200, 900)
 """Minimum and maximum delay through USB and an idle operating system."""
@@ -418,7 +423,7 @@ class Cable:
         self.plugged = 0
         """Number of times that the cable has been plugged in; each time creates a new port."""
         self.blocked = False
-        """Whether the device's port accepts no bytes."""
+        """Whether the device's port has stopped accepting bytes."""
         self.outbox = bytearray()
         """Bytes that have arrived at the table."""
         self.to_table = Wire(rng)
@@ -453,7 +458,7 @@ class Cable:
         return min((at for at in due if at is not None), default=None)
 
     def run(self, now_us: int) -> None:
-        """Handle the work that is due, and send the device's bytes."""
+        """Do the work that is due, and send the device's bytes."""
         if received := self.to_peer.take(now_us):
             self.peer.receive(now_us, received)
         due = self.peer.next_due_us()
@@ -475,8 +480,7 @@ def dropping(fraction: float) -> Disturbance:
 
 
 def dropping_for_good(remainder: int) -> Disturbance:
-    """Return a disturbance that loses all sentences from a node whose sequence number modulo 2 is
-    `remainder`.
+    """Return a disturbance that loses a node's sentences if their sequence number modulo 2 is `remainder`.
 
     Repetitions of these sentences are lost as well.
     """

@@ -1,4 +1,4 @@
-"""A croupier, who turns the rotor and launches and removes balls, and the ground truth of each spin."""
+"""A croupier, who turns the rotor, launches the ball and removes it, and the ground truth of each spin."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -28,7 +28,7 @@ MAX_SILENT_TURNS = 1.02
 """Maximum gap between two pulses, in turns, at which the pulses still prove a continuous run. On a wheel
 with two beams, a missed pulse leaves a gap of exactly one turn."""
 MAX_SCENE_S = 150.0
-"""Maximum duration of a scene: seven turns of the slowest rotor after a spin."""
+"""Maximum duration of a scene, long enough for seven turns of the slowest rotor after a spin."""
 
 
 @dataclass(frozen=True)

@@ -217,8 +217,8 @@ def _adapt_to_rules(rules: Rules, hits: int, with_dice: Truth, truth: Truth) -> 
     """Return the ground truth under these rules.
 
     In Craps Version 1, the first throw that misses the wall only causes a warning (CV1-SHOOT-4). `hits` is
-    the number of dice that struck the far wall. `with_dice` has the faces in the camera's numbering of the
-    dice.
+    the number of dice that struck the far wall. `with_dice` is `truth` with the faces of the dice, in the
+    order of the camera's final numbering.
     """
     if rules == "craps-12-034":
         return truth

@@ -162,7 +162,7 @@ def half_silent_wall(thrower: Thrower) -> Script:
 
 
 def wall_down(thrower: Thrower) -> Script:
-    """The far wall's sensor goes down before a die reaches the wall."""
+    """The far wall's sensor goes down before either die reaches the wall."""
     script = good_throw(thrower)
     down = script.first_us + thrower.rng.randint(
         10_000, min(p.touches[0].t_us for p in script.paths) - script.first_us
@@ -173,7 +173,7 @@ def wall_down(thrower: Thrower) -> Script:
 
 
 def wall_down_one_short(thrower: Thrower) -> Script:
-    """The far wall's sensor goes down; the track of one die shows that it falls short."""
+    """The far wall's sensor goes down; the track of one die shows that this die falls short."""
     hands, reaches, after = thrower.hands(), thrower.reaches(), thrower.offsets()
     paths = [
         full_path(thrower, hands[0], after[0], reaches[0]),
@@ -205,7 +205,7 @@ def _far_sensor_out(thrower: Thrower, script: Script, down_us: int) -> None:
 
 
 def camera_down(thrower: Thrower) -> Script:
-    """The camera goes down before a die strikes the wall.
+    """The camera goes down before either die strikes the wall.
 
     Once it is back, it might report the dice at rest.
     """
@@ -262,7 +262,7 @@ def swapped_crossing(thrower: Thrower) -> Script:
 
 
 def swapped_double_hit(thrower: Thrower) -> Script:
-    """The short die knocks the other die back against the wall.
+    """A die that falls short knocks the other die back against the wall.
 
     The camera confuses the dice at that moment, so both seem to have struck the wall.
     """

@@ -146,7 +146,7 @@ reordered_lines = _disturb_lines(lambda: swapping(0.2, 40_000))
 
 
 def drift(site: FaultSite) -> Undo:
-    """Warm the board up, which gradually changes its clock's rate; cool the board down at the end."""
+    """Warm the board up, which gradually changes its clock's rate; let it cool down when the fault ends."""
     clock = site.cable.peer.clock
     healthy_ppm = clock.off_ppm
     target_ppm = 150.0 if site.value is None else site.value
@@ -217,7 +217,7 @@ def nonsense(site: FaultSite) -> Undo:
 
 
 def silence(site: FaultSite) -> Undo:
-    """Make the device hang until the end; its clock keeps running."""
+    """Make the device hang until the fault ends; its clock keeps running."""
     peer = site.cable.peer
     peer.hung = True
 
@@ -250,7 +250,7 @@ def stuck_writer(site: FaultSite) -> Undo:
 
 
 def power_cycle(site: FaultSite) -> Undo:
-    """Cut the power of all devices, and restore it at the end."""
+    """Cut the power to all devices, and restore it when the fault ends."""
     cables = site.table.cables.values()
     for cable in cables:
         cable.pull()
@@ -306,7 +306,7 @@ def stuck_button(site: FaultSite) -> Undo:
 
 
 def open_door(site: FaultSite) -> Undo:
-    """Open the service door; at the end, close it and make the supervisor unlock the table."""
+    """Open the service door; when the fault ends, close it and make the supervisor unlock the table."""
     door = Switch(t=site.now_us, dev=site.device, name=site.name or "door", open=True)
     unlocks = Input(t=0, dev=site.device, name="unlock", by="supervisor", reason="door checked")
 
@@ -371,7 +371,7 @@ def wheel_self_test(site: FaultSite) -> Undo:
 
 
 def wheel_setting(site: FaultSite) -> Undo:
-    """Commit an invalid setting and power-cycle the wheel; at the end, do the same with the approved
+    """Commit an invalid setting and power-cycle the wheel; when the fault ends, do the same with the approved
     setting."""
     wheel = _wheel(site)
     correct = wheel.parameters["m"]

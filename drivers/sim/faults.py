@@ -43,21 +43,21 @@ def _for_any_device(*codes: str) -> Mapping[DeviceKind, tuple[str, ...]]:
 _PULLED = ("unplugged", "no_port")
 FAULTS: Mapping[str, Fault] = {
     "unplug": Fault(
-        what="the cable is unplugged until the end",
+        what="the cable is unplugged until the fault ends",
         symptoms="device_down unplugged, then no_port; device_up within 3 s of the cable being plugged in",
         action=actions.unplug,
         seconds=3.0,
         codes=_for_any_device(*_PULLED),
     ),
     "other_name": Fault(
-        what="the cable is plugged in under a different name (NAME-other) until the end",
+        what="the cable is plugged in under a different name (NAME-other) until the fault ends",
         symptoms="device_down unplugged, then no_port with the name of the missing port",
         action=actions.other_name,
         seconds=4.0,
         codes=_for_any_device(*_PULLED),
     ),
     "swap_cables": Fault(
-        what="the cables of this node and of a second node are swapped until the end",
+        what="the cables of this node and of a second node are swapped until the fault ends",
         symptoms="device_down wrong_device for both nodes, with the name of the node that responds",
         action=actions.swap_cables,
         seconds=6.0,
@@ -97,7 +97,7 @@ FAULTS: Mapping[str, Fault] = {
         on=_NODE,
     ),
     "lost_for_good": Fault(
-        what="every second sentence of a node is lost, even when it is repeated",
+        what="every second sentence from a node is lost, even when it is repeated",
         symptoms="device_down sentences_lost; device_up half a second after the last loss",
         action=actions.lost_for_good,
         seconds=3.0,
@@ -193,9 +193,9 @@ FAULTS: Mapping[str, Fault] = {
         codes=_for_any_device("stuck_writer"),
     ),
     "power_cycle": Fault(
-        what="all devices lose power at the same time, and restart at the end",
-        symptoms="device_down for all devices; after the power returns, device_up for nodes in 1 s and for"
-        " a wheel in 4 s",
+        what="all devices lose power at the same time, and restart when the fault ends",
+        symptoms="device_down for all devices; after the power returns, device_up within 1 s"
+        " for nodes and within 4 s for a wheel",
         action=actions.power_cycle,
         seconds=3.0,
         codes=_for_any_device(*_PULLED),
@@ -236,7 +236,8 @@ FAULTS: Mapping[str, Fault] = {
         only_device="console",
     ),
     "open_door": Fault(
-        what="the service door is opened; at the end it is closed, and the supervisor unlocks the table",
+        what="the service door is opened; when the fault ends, it is closed and the supervisor unlocks the"
+        " table",
         symptoms="table.locked because of the door; throws and spins do not count until table.unlocked",
         action=actions.open_door,
         seconds=5.0,
@@ -285,8 +286,8 @@ FAULTS: Mapping[str, Fault] = {
         codes=_for_any_device("self_test_11"),
     ),
     "wheel_setting": Fault(
-        what="parameter m is set to 20000 rpm, and the wheel is power-cycled; at the end the parameter"
-        " is corrected",
+        what="parameter m is set to 20000 rpm, and the wheel is power-cycled; when the fault ends, the"
+        " parameter is corrected",
         symptoms="device_fault power_cycle if a number was shown; then device_down configuration, with"
         " both values",
         action=actions.wheel_setting,
@@ -332,7 +333,7 @@ class FaultRequestError(ValueError):
 
 
 def devices_able(table: VirtualTable, name: str) -> tuple[str, ...]:
-    """Return the devices of a table that can have this fault; ("",) for a fault of all devices."""
+    """Return the devices of a table that can have this fault; ("",) for a fault that affects all devices."""
     fault = FAULTS[name]
     if fault.all_devices:
         return ("",)
@@ -359,7 +360,7 @@ def parse_request(line: bytes) -> FaultRequest:
 
 
 def carry_out(table: VirtualTable, request: FaultRequest, now_us: int) -> FaultBegan:
-    """Begin a fault, which ends after its duration.
+    """Begin a fault and schedule its end.
 
     Raises:
         FaultRequestError: If there is no such fault or device, the device cannot have this fault or already

@@ -232,7 +232,7 @@ def _draw_apart(hand: _Hand) -> tuple[Body, Body]:
 
 
 def _draw_meeting(hand: _Hand) -> tuple[Body, Body]:
-    """Return two dice aimed at the same point on the wall, where they meet at about the same time."""
+    """Return two dice aimed at the same point on the wall, where they arrive at about the same time."""
     rng, (x, y, z) = hand.rng, hand.place
     meet_y, late = rng.uniform(0.25, 0.85), rng.gauss(0, 0.015)
     strength, arrives_s = hand.speed[0], (3.6 - x) / hand.speed[0]

@@ -1,4 +1,4 @@
-"""The simulation of throws in MuJoCo, with two cubes, felt, chips, and walls of boards or pyramid rubber.
+"""The simulation of throws in MuJoCo, with two cubes, felt, chips, and walls of board or pyramid rubber.
 
 Contacts are modelled as damped springs. An impact's duration determines the stiffness, and the restitution
 determines the damping (MuJoCo's direct `solref`). The time step is short enough to resolve an impact.

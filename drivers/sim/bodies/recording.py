@@ -22,12 +22,12 @@ STAY_US = 60_000
 IMPACT_US = 3_000
 """Time within which impulses add up to one impact; a leaning or sliding die causes many small impulses."""
 MIN_CLEAR_US = 4_000
-"""Minimum time that a die must be clear of an object before its next contact is a separate one."""
+"""Minimum time for which a die must be clear of an object before its next contact is treated as separate."""
 THUMP_HEARD_MM, THUMP_MNS = 90.0, 5.0
 """Maximum distance from a wall, and minimum impulse, of a landing that the wall's sensor detects."""
 RIM_MM = 5.0
-"""Maximum distance inside the table's end at which a contact with a wall's top is treated as a contact with
-the end wall."""
+"""A contact with the top of a wall is treated as a contact with the end wall if it is at most this far inside
+the end of the table."""
 MIN_BEHIND_M, MIN_AHEAD_M = 0.1, 0.6
 """Minimum distances of the hand from the walls behind and ahead of it."""
 ERROR_MM = 0.15
@@ -69,7 +69,7 @@ class Recorder:
     cast: Cast
     t_us: list[int] = field(default_factory=list)
     poses: list[tuple[Floats, Floats]] = field(default_factory=list)
-    """Centres (2, 3) in metres, and axes (2, 3, 3) whose columns are the dice's axes."""
+    """Centres (2, 3) in metres, and rotation matrices (2, 3, 3) whose columns are the dice's axes."""
     contacts: list[Contact] = field(default_factory=list)
     supports: list[tuple[int, int, Thing, Floats]] = field(default_factory=list)
     """Supports of dice at rest: time, die, object, and the unit vector from the object into the die."""
@@ -94,7 +94,7 @@ class Recorder:
         self.supports.append((t_us, die, thing, outward))
 
     def reach_m(self, die: int) -> float:
-        """Return the maximum x of all corners of a die."""
+        """Return the largest x that any corner of a die reaches."""
         return max(
             float(centres[die, 0] + self.cast.die_m / 2 * np.abs(axes[die, 0]).sum())
             for centres, axes in self.poses

@@ -107,7 +107,10 @@ class Watch:
         *,
         rightward: bool = True,
     ) -> None:
-        """Choose at random when a die is hidden, a sensor detects a knock, and the names are swapped."""
+        """Set up the observation of a flight that starts at `start_us`.
+
+        Random events are drawn here: a hidden die, a knock that a sensor detects, and swaps of the names.
+        """
         self.flight = flight
         self.table = table
         self.rng = rng
@@ -324,8 +327,10 @@ class Watch:
         return spans
 
     def _stays(self, die: int) -> list[Stay]:
-        """Return the stays that a camera reports: long stays, and the last of successive stays at one
-        place."""
+        """Return the stays that a camera reports: long stays and the die's final stay.
+
+        If a die lies still several times at one place, only the last of these stays is returned.
+        """
         flight = self.flight
         off = flight.off_us[die]
         die_stays = [s for s in flight.stays if s.die == die and (off is None or s.begin_us < off)]
@@ -437,7 +442,7 @@ class Watch:
 
 
 def _nearest_moments(flight: Flight) -> Iterator[int]:
-    """Yield the time of each closest approach of the dice, before both lie still."""
+    """Yield the time of each closest approach of the dice until both lie still."""
     begin = max(flight.released_us) + 15_000
     end = min(flight.end_us, *(off for off in flight.off_us if off is not None), 1 << 60)
     nearest: tuple[float, int] | None = None
