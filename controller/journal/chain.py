@@ -85,8 +85,8 @@ def compute_link(previous_link: bytes, row: Row) -> bytes:
 def seal(drafts: Sequence[Draft], last_n: int, last_link: bytes, key: Key) -> list[Row]:
     """Return the rows of a commit that follows row `last_n`.
 
-    The last row and the drafts marked `signed` are signed. A signature therefore covers every row on the
-    disk.
+    The last row and the drafts marked `signed` are signed. Every row on the disk is therefore covered by a
+    signature.
     """
     rows: list[Row] = []
     link = last_link

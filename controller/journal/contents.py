@@ -316,7 +316,7 @@ def pack(evidence: Evidence) -> bytes:
 
 
 def unpack(packed: bytes) -> Evidence:
-    """Decode packed evidence. Check its digest first."""
+    """Decode packed evidence. The caller must check its digest first."""
     return _decode_evidence(zlib.decompress(packed))
 
 

@@ -3,7 +3,7 @@
 The file has two slots in separate sectors, which are written alternately. A torn write can therefore damage
 only one record. The file is written after the commit; it can be behind the journal but never ahead of it.
 Each record is signed with the table's key. If an old head file is restored together with a journal of the
-same age, neither file reveals it.
+same age, neither file reveals the rollback.
 """
 
 import os
@@ -185,7 +185,7 @@ def check_head(
     table: str,
     keys: Keyring,
 ) -> None:
-    """Compare a journal that ends at row `last_n` with its head record. Read the record before the rows.
+    """Compare a journal that ends at row `last_n` with its head record, which must be read before the rows.
 
     The key that signs the row after the recorded one must have signed the record.
 

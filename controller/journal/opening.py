@@ -142,8 +142,8 @@ ACCEPTABLE = frozenset(
         "journal_old_layout",
     }
 )
-"""The codes of faults that a named person may accept. The rows present are valid, but rows might be
-missing."""
+"""The codes of faults that a named person may accept. The existing rows are valid, but others might
+be missing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -255,7 +255,7 @@ def _migrate(connection: apsw.Connection, place: JournalLocation) -> None:
 
 
 class _Acceptances:
-    """Stores the first fault that a person accepted, and raises any other that is not acceptable."""
+    """Stores the first fault that a person accepted, and raises any fault that is not accepted."""
 
     def __init__(self, accept: Acceptance | None) -> None:
         self.accept = accept

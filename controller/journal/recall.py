@@ -177,7 +177,7 @@ class RecalledOutcome(NamedTuple):
     outcome: Outcome
     identity: Identity | None
     evidence: Evidence | None
-    """None if the outcome has no evidence, or if it was pruned (`row.evidence_digest` is then set)."""
+    """None if there is no evidence, or if the evidence was pruned (`row.evidence_digest` is then set)."""
     judged_again: Judgement | None
     """None if there is no evidence, or if this version has no judge for the evidence."""
     ruled_by: str | None

@@ -129,7 +129,7 @@ class VerificationResult(NamedTuple):
     last_n: int
     last_link: bytes
     unauthenticated: tuple[str, ...] = ()
-    """Descriptions of the parts that show no fault but that no signature authenticates."""
+    """Descriptions of the parts in which no fault was found, but which no signature authenticates."""
 
 
 class JournalWalk:

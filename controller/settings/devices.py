@@ -1,7 +1,7 @@
 """The devices in a table file, with the readings that they send and their hardware settings.
 
-The kinds of hardware are passed as an argument, so this package imports no driver. Without them, only the
-`type`, `reads` and `wall` of each device are read.
+The kinds of hardware are passed as an argument, so this package imports no driver. Without this argument,
+only the `type`, `reads` and `wall` of each device are read.
 """
 
 from collections.abc import Iterable, Mapping

@@ -112,7 +112,7 @@ class TableFile:
 def table_mistakes(
     document: Document, written: TableFile, rules: RuleSet, devices: Devices
 ) -> Iterator[Mistake]:
-    """Yield all contradictions within a table file and with its rule set."""
+    """Yield all contradictions within a table file, and between the file and its rule set."""
     if "/" in written.table:
         expected = "a name without '/', which separates the parts of an outcome's id"
         yield document.mistake(("table",), f"'{written.table}'", expected)

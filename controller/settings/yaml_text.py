@@ -386,7 +386,8 @@ def replace_file(
 ) -> ReplacedFile:
     """Replace a file atomically and durably, and keep the old file next to it as `NAME.STAMP`.
 
-    `check` is called with the new file before the replacement. If `check` raises, the old file remains.
+    `check` is called with the new file before the replacement. If `check` raises an exception, the old
+    file remains.
 
     Raises:
         EditError: the file has changed since `before` was read.

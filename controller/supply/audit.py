@@ -119,7 +119,7 @@ def _affects(affected: Affected, version: str) -> bool | None:
 
 
 def _within(events: tuple[Event, ...], release_version: Version) -> bool:
-    """Return whether a release is within a range, as the OSV schema evaluates its events."""
+    """Return whether a release is within a range, by the evaluation algorithm of the OSV schema."""
     steps: list[tuple[Version, int, bool]] = []
     for event in events:
         if event.introduced is not None:
@@ -181,7 +181,7 @@ class Finding(NamedTuple):
 
 
 def audit(advisories: Sequence[Advisory], locks: Sequence[Path]) -> Iterator[Finding]:
-    """Yield a finding for each pinned release and each advisory that affects it.
+    """Yield a finding for each pinned release and each advisory that affects, or might affect, the release.
 
     Raises the exceptions of `read_lock`.
     """
