@@ -53,7 +53,7 @@ class KeyFault(Exception):
 class KeyStep(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One step of a key's history: the replacement of the key `old` by `new`, or the revocation of `old`.
 
-    `old` and `new` are public keys in hex, or for a node's key the first 32 digits of its SHA-256.
+    `old` and `new` are public keys in hex, or, for a node's key, the first 32 digits of its SHA-256.
     `signature` is the old key's signature over the step, and `proof` is the new key's signature over the old
     key. A node's step has neither. A step with `lost` has no `signature`.
     """

@@ -229,7 +229,7 @@ class ConnectionSlots:
     def _take(self, slot: ConnectionSlot) -> None:
         slot.taken = True
         self._slots.remove(slot)
-        message = "another client needed a slot, and this connection was silent the longest; reconnect"
+        message = "another client needed a slot, and this connection had been silent the longest; reconnect"
         with suppress(OSError):
             _, writable, _ = select.select([], [slot.connection], [], 0)
             if writable and not slot.busy:

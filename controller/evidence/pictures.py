@@ -148,8 +148,8 @@ FOLDER = "/var/lib/table-camera"
 DELETED = "deleted.jsonl"
 HELD = "held.jsonl"
 MAX_DELETED_LINES = 20_000
-"""The approximate maximum number of recorded deletions, at 200 bytes each. When it is exceeded, the newest
-half is kept."""
+"""The approximate maximum number of recorded deletions, at 200 bytes each. When it is exceeded, only the
+newest half is kept."""
 ENDING = ".zip"
 _PART = ".part"
 _SHA256 = re.compile("[0-9a-f]{64}", re.ASCII)

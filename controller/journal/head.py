@@ -1,4 +1,4 @@
-"""The head file. It records the journal's last row on another medium, and reveals an old copy of the journal.
+"""The head file, which records the journal's last row on another medium and so reveals a rollback.
 
 The file has two slots in separate sectors, which are written alternately. A torn write can therefore damage
 only one record. The file is written after the commit; it can be behind the journal but never ahead of it.

@@ -11,7 +11,7 @@ from controller.journal.faults import JournalFault
 
 
 class Lock:
-    """A journal's lock, held from construction to release or the end of the process."""
+    """A journal's lock, held from construction until release or the end of the process."""
 
     def __init__(self, journal: Path) -> None:
         """Acquire the lock. If another process holds it, raise JournalFault with that process's id."""

@@ -97,7 +97,7 @@ class Shift(msgspec.Struct, kw_only=True):
     outcomes: list[tuple[int, Outcome]] = msgspec.field(default_factory=list)
 
     def rulings_by(self) -> dict[str, dict[str, int]]:
-        """Return the numbers of results called, voided and corrected by each person ("role name")."""
+        """Return the numbers of results called, voided and corrected by each person, given as "role name"."""
         people: dict[str, dict[str, int]] = {}
         for ruling in self.rulings:
             none = {"called": 0, "voided": 0, "corrected": 0}

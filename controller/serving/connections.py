@@ -170,7 +170,7 @@ class LimitedConnection(H11Protocol):
 
 
 class Server(uvicorn.Server):
-    """A server whose slots and time limits include TLS handshakes."""
+    """A server whose slots and time limits also apply to TLS handshakes."""
 
     def __init__(self, config: uvicorn.Config, limits: Limits | None = None) -> None:
         super().__init__(config)
