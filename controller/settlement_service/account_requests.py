@@ -189,8 +189,8 @@ class AccountRequests:
     def change(self, identity: RequestIdentity, table: str, change: RawRequest) -> GrantedResult:
         """Change or remove a wager that is up. Raises RequestRefused with the rule that forbids it.
 
-        A change waits for the table's statement as a bet does. Removing a losing stake after the close would
-        be as profitable as betting after the close.
+        A change waits for the table's statement, just as a bet does. Removing a losing stake after the close
+        would be as profitable as betting after the close.
         """
 
         def do(work: Work, answer: Admitted | MissingStatement) -> GrantedResult:
@@ -296,8 +296,8 @@ class AccountRequests:
     def _needs_statement(self, work: Work, table: str, request: "_Request") -> tuple["_Request", bool]:
         """Return the request, and whether it must wait for the table's statement.
 
-        A query about Play commits the position at the table. Play is therefore tried on the book first, and
-        a request that the book refuses does not reach the table.
+        A query about Play commits the position at the table. A request for Play is therefore first tried on
+        the book, and does not reach the table if the book refuses it.
         """
         enrolled = self._engine.table(work, table)
         if (

@@ -1,7 +1,7 @@
 """One table's wager book. It applies steps and returns lines and movements of money, without any I/O.
 
 A step is one indivisible change, as stored in the database. A correction replaces the requests of the
-corrected outcome and replays the steps since the last settled state (the anchor). The book keeps these steps.
+corrected outcome and replays the steps since the last settled state (the anchor), which the book retains.
 Outcomes that do not affect wagers, such as a review or a device's health, have no step.
 """
 
@@ -120,7 +120,7 @@ class UnknownRequest(Exception):
 
 @dataclass(frozen=True, slots=True)
 class StepResult:
-    """The result of a step. It supersedes the earlier results of step `supersedes_from` and later steps."""
+    """The result of a step. It supersedes the results of step `supersedes_from` and all later steps."""
 
     lines: tuple[StepAnswer, ...]
     movement: Movement
@@ -134,7 +134,7 @@ class StepResult:
 
 @dataclass(slots=True)
 class _RecordedStep:
-    """A step as corrected so far; `seqs` are the numbers of its outcome and the outcome's corrections."""
+    """A step as corrected so far; `seqs` holds the numbers of its outcome and that outcome's corrections."""
 
     step: Step
     movement: Movement
@@ -157,7 +157,7 @@ class _State:
     def run(self, step: Step, *, shooters: bool = True) -> tuple[list[StepAnswer], Movement, bool]:
         """Apply a step; return its lines, its movement, and whether a player's request was refused.
 
-        Raises Contradiction if the game refuses an outcome's request or has a different point.
+        Raises Contradiction if the game refuses an outcome's request or its point differs from the table's.
         """
         lines: list[StepAnswer] = []
         moved = Movement()
@@ -214,7 +214,7 @@ class _State:
 
 
 class RuleSetGame:
-    """The game of a rule set."""
+    """The game that a rule set defines."""
 
     def __init__(self, name: str, wagers: Wagers, fresh: Callable[[], Book]) -> None:
         """Store the game's name and wagers; `fresh` returns a new book."""
@@ -255,10 +255,7 @@ class TableBook:
 
     @property
     def line_bet(self) -> tuple[str, bool] | None:
-        """The shooter of a craps table, and whether the shooter has the required line bet, if any.
-
-        None if there is no shooter.
-        """
+        """A craps table's shooter, and False if a required line bet is missing; None without a shooter."""
         shooter = self._state.play_state.shooter
         return None if shooter is None else (shooter, not self._state.tally.lacks_line_bet)
 

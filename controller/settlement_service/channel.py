@@ -124,7 +124,7 @@ class Account(BaseModel):
 
 
 class Result(BaseModel):
-    """A line as defined by the settle contract, not superseded by a correction, and when it was booked."""
+    """A line that no correction has superseded, as defined by the settle contract, and when it was booked."""
 
     table: str
     wager: str

@@ -138,7 +138,7 @@ class BrokerClient:
         return refusal
 
     def ask_late(self, table: str, nonce: str, wager: LateWager) -> MissingStatement | None:
-        """Ask a table whether a wager made with the dice out is confirmed. Otherwise like `ask`."""
+        """Ask a table whether a wager made with the dice out is confirmed; see `ask`."""
         if (refusal := self._unreachable(table)) is not None:
             return refusal
         query = LateWagersQuery(
@@ -154,7 +154,7 @@ class BrokerClient:
         return None
 
     def ask_play(self, table: str, nonce: str, play: PlayAt) -> MissingStatement | None:
-        """Ask a table whether it accepts Play at these positions. Otherwise like `ask`."""
+        """Ask a table whether it accepts Play at these positions; see `ask`."""
         if (refusal := self._unreachable(table)) is not None:
             return refusal
         query = PlayQuery(table=table, round=play.round, nonce=nonce, seats=play.seats, by=self._name)
@@ -285,7 +285,8 @@ class BrokerClient:
 
     def _on_outcome(self, topic: str, payload: bytes) -> None:
         with suppress(ValueError):
-            # The broker's access list restricts who may write to a topic. The event must name its table.
+            # The broker's access list restricts who may write to a topic. In addition, the event must name
+            # the topic's table.
             event = deliveries.read(payload).event
             if topics_of(event.table, self._settings.prefix).outcome == topic:
                 self._waiting.append(payload)

@@ -14,7 +14,7 @@ MAX_T_US = 2**62
 
 
 class Delivery(NamedTuple):
-    """A decoded event whose signature is not verified yet. The signature covers `payload`."""
+    """A decoded event whose signature has not been verified yet. The signature covers `payload`."""
 
     payload: bytes
     event: Event
@@ -36,7 +36,7 @@ def read(payload: bytes) -> Delivery:
 
 
 def verified_outcome(delivery: Delivery, key: PublicKey) -> Outcome | str:
-    """Verify an event; return its outcome, or a description of the fault, such as another key's signature."""
+    """Verify an event; return its outcome, or the fault, such as a signature by a different key."""
     event = delivery.event
     id_, table = excerpt(event.id), excerpt(event.table)
     if not signed_by(delivery.payload, key):

@@ -55,7 +55,7 @@ _STARTING = MissingStatement("TABLE-WORD", "the table has not started yet; try a
 class EmbeddedEngine(Consumer):
     """Opens an engine for one table, enrols the table, and serves the HTTP API.
 
-    If `begin` fails, it is called again at each further event.
+    If `begin` fails, it is called again with each further event.
     """
 
     def __init__(self, setup: EngineSetup, clock: Clock, nonce: Callable[[], str] | None = None) -> None:

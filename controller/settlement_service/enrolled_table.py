@@ -66,8 +66,8 @@ class EnrolledTable:
 
     @property
     def dice_out(self) -> bool:
-        """Whether the game accepts bets made with the dice out, and the outcomes settled so far leave the
-        throw undecided.
+        """Whether the game accepts bets made with the dice out and, according to the outcomes settled so far,
+        the throw has not been decided.
         """
         closed = self.game.wagers.accepts_late and self.betting == "closed"
         return closed and self.decided_seq < self.betting_seq

@@ -64,9 +64,9 @@ AskTable = Callable[[str, str], MissingStatement | None]
 """Asks a table whether bets are open. The arguments are the table's name and a nonce. Returns immediately,
 with None or the reason why the table can't be asked."""
 AskTableLate = Callable[[str, str, LateWager], MissingStatement | None]
-"""Asks a table whether a wager made with the dice out is confirmed. Otherwise like AskTable."""
+"""Asks a table whether a wager made with the dice out is confirmed; see AskTable."""
 AskTablePlay = Callable[[str, str, PlayAt], MissingStatement | None]
-"""Asks a table whether it accepts Play at these positions. Otherwise like AskTable."""
+"""Asks a table whether it accepts Play at these positions; see AskTable."""
 _NO_TABLE = MissingStatement(
     "TABLE-WORD",
     "the engine has no broker, so it can't ask a table whether bets are open; start it with `--broker`",
@@ -105,7 +105,7 @@ class Gate:
     def __init__(
         self, nonce: Callable[[], str] | None = None, wait_s: float = WAIT_S, late_s: float = LATE_WAIT_S
     ) -> None:
-        """Wait at most `wait_s` for a statement, and `late_s` if a wager is made with the dice out.
+        """Wait at most `wait_s` for a statement, and `late_s` if the wager was made with the dice out.
 
         `nonce` returns 32 unpredictable hexadecimal digits. Without `nonce`, every bet is refused.
         """
@@ -158,7 +158,7 @@ class Gate:
             self._changed.notify_all()
 
     def end_late_waits(self, table: str) -> None:
-        """Refuse a table's waiting late wagers; its dice are no longer out."""
+        """Refuse a table's waiting late wagers, because its dice are no longer out."""
         with self._changed:
             for query in self._queries.values():
                 query.over = query.over or query.table == table
@@ -169,7 +169,7 @@ class Gate:
     def receive(self, payload: bytes) -> None:
         """Handle a received statement.
 
-        Raises ValueError if the bytes are not a statement, or are not signed by its table's key.
+        Raises ValueError if the bytes are not a statement, or if its table's key did not sign the statement.
         """
         try:
             statement = read_statement(payload)

@@ -100,7 +100,9 @@ class Bounds:
         scheme, _, secret = given[0].partition(b" ") if len(given) == 1 else (b"", b"", b"")
         secret = secret.strip()
         if scheme.lower() != b"bearer" or not 0 < len(secret) <= MAX_TOKEN or not secret.isascii():
-            raise _Refused(401, "there is no valid token; send the header `Authorization: Bearer TOKEN`")
+            raise _Refused(
+                401, "the request has no valid token; send the header `Authorization: Bearer TOKEN`"
+            )
         digest = sha256(secret).hexdigest()
         if digest in self._known:
             return digest  # The engine checks again whether the token is still valid.
@@ -152,7 +154,7 @@ class _HandlerRefusal(_Refused):
 
 
 class _Replay:
-    """Passes the application the body in one message, and afterwards the client's disconnect message."""
+    """Passes the application the body in one message, and then the client's disconnect message."""
 
     def __init__(self, body: bytes, receive: Receive) -> None:
         self._message: Message | None = {"type": "http.request", "body": body, "more_body": False}
@@ -178,7 +180,7 @@ def _headers(scope: Scope) -> dict[bytes, list[bytes]]:
 def _check_head(scope: Scope) -> None:
     named = sum(len(name) + len(value) for name, value in scope["headers"])
     if named + len(scope.get("raw_path", b"")) + len(scope.get("query_string", b"")) > MAX_HEAD:
-        raise _Refused(431, f"the request line and headers are longer than the allowed {MAX_HEAD} bytes")
+        raise _Refused(431, f"the request line and headers exceed the limit of {MAX_HEAD} bytes")
 
 
 async def _body(scope: Scope, headers: Mapping[bytes, list[bytes]], receive: Receive) -> bytes:
@@ -201,7 +203,7 @@ async def _body(scope: Scope, headers: Mapping[bytes, list[bytes]], receive: Rec
                 body += message.get("body", b"")
                 more = message.get("more_body", False)
                 if len(body) > MAX_BODY:
-                    raise _Refused(413, f"the body is longer than the allowed {MAX_BODY} bytes")
+                    raise _Refused(413, f"the body exceeds the limit of {MAX_BODY} bytes")
     except TimeoutError:
         raise _Refused(408, f"the body did not arrive within {BODY_TIMEOUT_S:g} s") from None
     if body:

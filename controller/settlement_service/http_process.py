@@ -99,7 +99,7 @@ class RequestHandler(Protocol):
 
 
 def _responses(*kinds: dict[int, dict[str, object]]) -> dict[int | str, dict[str, Any]]:
-    """Return the possible answers of a route, as expected by FastAPI."""
+    """Return the possible answers of a route, in the form that FastAPI expects."""
     return {code: response for kind in kinds for code, response in kind.items()}
 
 

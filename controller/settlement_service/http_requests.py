@@ -158,7 +158,7 @@ _NEWEST = 2**62
 def _results_at_a_table() -> Select[Any]:  # Any: as above
     """Return the query for at least `limit` of a player's newest results at a table, if there are that many.
 
-    `booked` is their order across all tables.
+    The column `booked` gives their order across all tables.
     """
     results, movements = schema.results, schema.movements
     later = movements.alias()
@@ -310,7 +310,9 @@ class HttpRequests:
         caller = self._tokens.caller(ask.digest)
         if caller is None:
             raise _HttpRefusal(
-                401, "HTTP-401", "there is no valid token; send the header `Authorization: Bearer TOKEN`"
+                401,
+                "HTTP-401",
+                "the request has no valid token; send the header `Authorization: Bearer TOKEN`",
             )
         if do == "who":
             return json_answer(msgspec.json.encode(caller))

@@ -3,7 +3,7 @@ passes on.
 
 An attack over HTTP reaches only the HTTP process. That process shares no memory with the engine, has no
 access to the database or the engine's key, and runs at a lower priority. The engine restarts it if it ends or
-stops responding. The engine binds the port, which therefore stays reserved during a restart.
+stops responding. The engine binds the port, which therefore remains reserved during a restart.
 """
 
 import os
@@ -164,7 +164,7 @@ class HttpSupervisor:
                 self._stopping.wait(RESTART_DELAY_S)
 
     def _serve_once(self) -> str:
-        """Serve one run of the HTTP process; return why it ended."""
+        """Start the HTTP process and answer its requests until it ends; return why it ended."""
         own_end, other_end = socket.socketpair()
         with own_end, other_end:
             own_end.settimeout(TURN_S)
@@ -279,7 +279,7 @@ class HttpSupervisor:
                 self._pruning.prune_if_due()
             except DatabaseUnavailable as error:
                 answer = database_refusal(error)
-            except Exception as error:  # noqa: BLE001 - if this thread ended, no health would be reported
+            except Exception as error:  # noqa: BLE001 - health requests need this thread
                 self._say(f"settlement: the database could not be tested: {_shown(error)}\n")
                 answer = refusal(503, "ENGINE", "the engine failed; see its log")
             for link, number in asking:

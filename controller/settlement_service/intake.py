@@ -32,12 +32,12 @@ from controller.settlement_service.work import Work
 
 MAX_HELD_BYTES = 4_000_000
 """Maximum size, in bytes, of one table's outcomes that are waiting for a missing outcome. A thousand outcomes
-take a third of this size. Without the limit, the holder of one table's key could exhaust the engine's
+take up about a third of it. Without the limit, the holder of one table's key could exhaust the engine's
 memory."""
 MAX_REASON = 1000
 """Maximum number of characters in the reason for a halt, which can quote an outcome."""
 MALFUNCTIONS = frozenset({"power_lost", "missing_reading", "conflict", "unruled"})
-"""Reasons for a No Roll or No Spin that are equipment malfunctions."""
+"""Reasons for a No Roll or No Spin that indicate an equipment malfunction."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,7 +100,7 @@ class Intake:
         if known == delivery.chain:
             return AcknowledgedDelivery(table.name, outcome.id, delivery.chain)
         if known is None:
-            reason = f"outcome {outcome.id} is earlier than the first outcome of the enrolment"
+            reason = f"outcome {outcome.id} precedes the first outcome for which the table is enrolled"
             return _rejected(delivery, "before_enrolment", reason)
         return self._conflict(work, table, delivery, outcome, known)
 
@@ -207,7 +207,7 @@ class Intake:
         )
 
     def _build_reset(self, work: Work, table: EnrolledTable, outcome: Outcome) -> Step:
-        """Return the step that returns all stakes and restarts with the table's state after this outcome."""
+        """Return a step that refunds all stakes and restarts from the table's state after this outcome."""
         prelude = table.game.wagers.prelude_after(outcome, self._names(work, table.name))
         return Step(
             n=table.book.last_n + 1,

@@ -76,7 +76,7 @@ class Movement:
         self._add(to, cents)
 
     def add(self, other: "Movement", sign: int = 1) -> None:
-        """Add another movement to this one, or (sign -1) subtract it."""
+        """Add another movement to this one, or subtract it if `sign` is -1."""
         for account, cents in other.legs():
             self._add(account, sign * cents)
 

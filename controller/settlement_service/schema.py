@@ -96,7 +96,8 @@ movements = Table(
     Column("booked_us", BigInteger, nullable=False),
 )
 _OF_STEP = Index("movements_of_step", movements.c.table_name, movements.c.n)
-"""Finds a result's movement. The version was not increased for it, because older releases work with it."""
+"""An index for finding a result's movement. It did not require a new version, because older releases work
+with it."""
 entries = Table(
     "entries",
     LAYOUT,

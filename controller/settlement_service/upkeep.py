@@ -179,8 +179,8 @@ within minutes; a month also covers an outage or the investigation of a complain
 SLICE = 500
 """Number of rows examined per transaction. Each transaction delays bets by a few milliseconds."""
 CALLS_PER_SLICE = 10
-"""Calls to `prune_if_due` per slice. At two calls per second, pruning examines 100 rows per second, which is
-faster than requests add them."""
+"""Number of calls to `prune_if_due` per slice. At two calls per second, pruning examines 100 rows per second,
+which is faster than requests add them."""
 _KEEP_US = KEEP_DAYS * 86_400_000_000
 
 
@@ -212,7 +212,10 @@ class Pruning:
             self.drop_slice()
 
     def drop_slice(self) -> int:
-        """Drop the old answers among the next rows; return their number. Raises DatabaseUnavailable."""
+        """Drop the old answers among the next rows; return how many were dropped.
+
+        Raises DatabaseUnavailable.
+        """
         requests = schema.requests
         caller, key = requests.c.caller, requests.c.key
         with self._engine.work() as work:
