@@ -287,7 +287,7 @@ _OWN_FILE = re.compile(
 
 
 def _is_own_file(path: str) -> bool:
-    """Return whether a path is a file in the standard installation, whose name is not secret."""
+    """Return whether a path belongs to the standard installation, and so reveals nothing secret."""
     return _OWN_FILE.fullmatch(path) is not None
 
 

@@ -47,7 +47,8 @@ _OUTLIER_FACTOR = 3.0
 RESTING_S = 1.0
 """Time without movement after which a die is treated as placed."""
 MOVED_MM = 50.0
-"""Minimum distance between two successive dice in a log. A shorter distance is a movement of the same die."""
+"""Minimum distance between two successive dice in a log. At a shorter distance it is treated as the same
+die, moved."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +119,7 @@ def _pair(point: DiePlacement) -> Pair:
 
 
 def _misfit_message(laid: Sequence[DiePlacement], misses: Sequence[float], rms: float) -> str:
-    """Return the reason for a poor fit, with the name of the point without which the others agree."""
+    """Return the reason for a poor fit. It names a point as misplaced if all the other points agree."""
     message = f"found an RMS error of {rms:.1f} mm, expected at most {RMS_LIMIT_MM:g}"
     for number, point in enumerate(laid) if len(laid) >= NAMES_OUTLIER_FROM else ():
         others = [*laid[:number], *laid[number + 1 :]]
@@ -135,7 +136,7 @@ def _misfit_message(laid: Sequence[DiePlacement], misses: Sequence[float], rms: 
     worst = max(range(len(laid)), key=lambda number: misses[number])
     found = f"{message}; the largest error is at {laid[worst].name} ({misses[worst]:.0f} mm)"
     if len(laid) >= NAMES_OUTLIER_FROM:
-        found += ", and the other points do not agree even without this point"
+        found += ", and even without it, the other points do not agree"
     return f"{found}; lay six dice or more, each exactly in its place"
 
 
@@ -148,7 +149,7 @@ def _check_spread(laid: Sequence[DiePlacement], table: DiceTable) -> None:
     if widest_mm2 < min_area_mm2:
         names = ", ".join(point.name for point in laid)
         raise UnfitError(
-            f"three of any four points among {names} lie on one line; lay dice in all four corners"
+            f"any four of the points {names} include three on one line; lay dice in all four corners"
         )
 
 
@@ -165,7 +166,7 @@ def _rounded(point: Point, digits: int) -> Point:
 
 
 def find_laid_dice(readings: Iterable[AnyReading], dev: str) -> list[Point]:
-    """Return the camera's positions (mm) of the dice that a recording shows one after another."""
+    """Return the positions (mm) that a camera reported for dice laid one after another in a recording."""
     places: list[Point] = []
     for reading in readings:
         if not isinstance(reading, DieRest) or reading.dev != dev:
@@ -326,7 +327,7 @@ def calibrate_wall(
         found = (
             f"noise with a peak of {loudest:g}"
             if noise
-            else f"a threshold now set to {loudest:g}, below which no noise is reported,"
+            else f"a current threshold of {loudest:g}, below which no noise is reported,"
         )
         raise UnfitError(
             f"found {found} and a die with a peak of {softest:g}, expected the die's peak to be at least"

@@ -90,7 +90,7 @@ _THROTTLED = {
 
 
 def python() -> Finding:
-    """Check that the program is tested with this version of Python."""
+    """Check that the program has been tested with this version of Python."""
     found = sys.version_info[:2]
     message = f"Python {sys.version.split()[0]}"
     if TESTED_PYTHONS[0] <= found <= TESTED_PYTHONS[1]:
@@ -297,7 +297,7 @@ def unit_properties(machine: Machine, unit: str, names: str) -> Mapping[str, str
 
 
 def caller(user: str, uid: int, active: Collection[int], known: Sequence[grp.struct_group]) -> Finding:
-    """Check the rights of this user's groups.
+    """Check the rights that this user has through the table's groups.
 
     `active` are the ids of the groups in effect for this process; `known` are the machine's groups.
     """

@@ -45,7 +45,7 @@ REMEDIES: Mapping[str, str] = {
 }
 """Remedies by kind of reading; `{device}` is the device's name."""
 _WIRE = "check its wire, and its line in the table's file"
-"""Remedy for a switch, a lamp or the buzzer, which have names instead of a kind of reading."""
+"""Remedy for a switch, a lamp or the buzzer, identified by its name rather than by a kind of reading."""
 
 
 def steps_for(name: str, settings: TableSettings) -> list[Step]:

@@ -11,7 +11,7 @@ from PIL import Image, ImageDraw, ImageFont
 from controller.technician.drawing import PAPER, Disc, Drawing, Polyline, Spot, Stroke, TextMark
 
 _SCALE = 2
-"""Factor by which the drawing is enlarged for painting. The reduction at the end smooths all edges."""
+"""Factor by which the drawing is enlarged for painting. Reducing it again at the end smooths all edges."""
 _OUTLINE_PX = 1.5
 _ANCHORS = {"start": "ls", "middle": "ms", "end": "rs"}
 

@@ -82,7 +82,7 @@ class SpinSeen:
     beams: int
     pulses: tuple[Pulse, ...]
     laps: tuple[tuple[float, float], ...]
-    """Time of the middle (s) and speed (rev/s) of each lap, measured at one beam."""
+    """The time (s) at the middle of each lap and the lap's speed (rev/s), measured at one beam."""
     run: tuple[RunPoint, ...]
     needed_turns: float
     ball_direction: Turning | None
@@ -194,7 +194,7 @@ def ball_lines(seen: SpinSeen) -> Iterator[str]:
     if seen.run:
         end = seen.run[-1]
         yield (
-            f"{end.turns:.1f} revolutions, or {end.turns_from:.1f} to {end.turns_to:.1f} with the unseen"
+            f"{end.turns:.1f} revolutions, or {end.turns_from:.1f} to {end.turns_to:.1f} including the unseen"
             f" start; {seen.needed_turns:g} required (R-SPIN-2)"
         )
         yield f"slowed from {seen.run[0].speed_rev_per_s:.2f} to {end.speed_rev_per_s:.2f} rev/s"
@@ -244,7 +244,7 @@ _SPEED, _TURNS = DIE_COLOURS
 _BAND = "#f3dccb"
 _ROWS_HEIGHT = 112.0
 _MIN_CLOSED_S = -3.0
-"""Earliest time of No More Bets in the chart (s); the text reports an earlier time."""
+"""Earliest time of No More Bets that the chart shows (s); the text also gives earlier times."""
 _READ_WIDTH_PX = 17.0
 """Distance between two pocket readings below which they are drawn on different lines."""
 _GRID = Stroke("#e2e2e2", 1)

@@ -29,7 +29,7 @@ STEP_TIMEOUT_S = 60.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SensorFinding:
-    """A step's finding on one sensor: a message with the limit, and values with units in their names."""
+    """A step's finding on one sensor: a message stating the limit, and values with units in their names."""
 
     sensor: str
     status: Status
@@ -40,11 +40,11 @@ class SensorFinding:
 
 
 class Step(Protocol):
-    """One action of the technician, with the judgement of the resulting readings."""
+    """One action by the technician, and the assessment of the resulting readings."""
 
     @property
     def sensor(self) -> str:
-        """Sensor under test, as `--only` accepts it: a kind of reading, or the name of a switch."""
+        """Sensor under test, in the form that `--only` takes: a kind of reading, or the name of a switch."""
 
     @property
     def lamp_text(self) -> str:
@@ -65,13 +65,13 @@ class Step(Protocol):
 
 
 def finding(sensor: str, message: str, *faults: str, **figures: Figure) -> SensorFinding:
-    """Return a finding. The finding fails if there are faults, which are appended to `message`."""
+    """Return a finding. It is a failure if there are faults, which are appended to `message`."""
     status: Status = "fail" if faults else "pass"
     return SensorFinding(sensor=sensor, status=status, says="; ".join((message, *faults)), figures=figures)
 
 
 def not_seen(sensor: str, expected: str) -> SensorFinding:
-    """Return a failed finding for a sensor without readings."""
+    """Return the finding for a sensor that failed because it sent no readings."""
     return SensorFinding(sensor=sensor, status="fail", says=f"no reading, expected {expected}")
 
 
@@ -300,7 +300,7 @@ class ThrowAtWall:
         return quiet_s > SETTLED_S and (bool(self.track) or not self.tracked)
 
     def findings(self) -> Sequence[SensorFinding]:
-        """Return the distance between the loudest impact with a die nearby and the turn in its track."""
+        """Return the distance from the loudest impact with a die nearby to the turn in that die's track."""
         if not self.impacts:
             return [not_seen("wall_impact", f"an impact on the {self.wall} wall")]
         hit = max(self.impacts, key=lambda impact: (self._closest_die(impact) is not None, impact.peak))

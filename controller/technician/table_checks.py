@@ -77,7 +77,7 @@ def _loaded(name: str, load_it: Callable[[], TableSettings]) -> tuple[TableSetti
 
 
 def _is_chip_mistake(wrong: Mistake) -> bool:
-    """Return whether this mistake concerns a GPIO chip; the check of the device reports it."""
+    """Return whether this mistake concerns a GPIO chip. Such mistakes are reported by the check of ports."""
     return wrong.key.endswith(".chip")
 
 

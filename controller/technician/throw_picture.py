@@ -84,7 +84,7 @@ class DrawnImpact:
 
 @dataclass(frozen=True, slots=True)
 class ThrowSeen:
-    """A throw for display; times (s) count from its first release or track point."""
+    """A throw for display; times (s) are measured from its first release or track point."""
 
     table: DiceTable
     dice: tuple[DieShown, DieShown]
@@ -253,8 +253,8 @@ def impact_lines(seen: ThrowSeen) -> Iterator[str]:
 
 
 def story_lines(seen: ThrowSeen) -> Iterator[str]:
-    """Yield the throw's stories, best first, with the excess of their squared errors over the best
-    story's."""
+    """Yield the throw's stories, best first, each with the amount by which its squared error exceeds that of
+    the best story."""
     for story in seen.stories:
         if not story.worse:
             yield f"best: {story.words}"

@@ -25,10 +25,10 @@ SPREAD_LIMIT_DEG = 2.5
 """Maximum scatter of one beam's angle. More scatter means that the ball did not slow down smoothly."""
 MIN_READS = 3
 NEW_SPIN_US = 5_000_000
-"""Duration of a pause that separates two spins, longer than the slowest lap."""
+"""Minimum pause between two spins. It is longer than the slowest lap."""
 _LAP_RATIOS = (0.97, 1.4)
-"""Limits of the ratio of a lap's duration to that of the lap before. A ratio outside these limits indicates a
-missed or doubled pulse."""
+"""Limits on the ratio of a lap's duration to that of the previous lap. A ratio outside these limits indicates
+a missed or doubled pulse."""
 _MIN_DROPS = 1
 _MAX_SPEED_AGE_S = 3.0
 
@@ -140,7 +140,7 @@ def beam_angles(spins: Sequence[Spin], beams: int) -> dict[int, Beam]:
     """Measure each beam's angle from beam 0.
 
     Raises:
-        UnfitError: A beam is silent or has too few passes, its passes scatter, or the index has no pulse.
+        UnfitError: A beam is silent, has too few passes or scatters too much, or the index has no pulse.
     """
     seen = {beam: sum(len(spin.pulses.get(beam, ())) for spin in spins) for beam in range(beams)}
     silent = [str(beam) for beam, count in seen.items() if not count]
@@ -230,7 +230,7 @@ def index_angle(readings: Sequence[AnyReading], wheel: Wheel, number: str) -> tu
     the index and the reader can be measured, so the reader's angle is assumed to be correct.
 
     Raises:
-        UnfitError: There are too few readings between passes of a steadily turning rotor, or they scatter.
+        UnfitError: There are too few readings between passes of a steadily turning rotor, or they disagree.
     """
     pocket_deg = 360.0 / len(wheel.pockets_clockwise)
     aim_deg = wheel.pocket_reader_deg + wheel.pockets_clockwise.index(number) * pocket_deg
@@ -272,7 +272,7 @@ def calibrate_wheel(
     ball in that pocket.
 
     Raises:
-        UnfitError: The readings are not sufficient; the message contains the reason and the next step.
+        UnfitError: The readings are insufficient; the message contains the reason and the next step.
     """
     spins = spins_in(spinning)
     angles = beam_angles(spins, len(wheel.beams_deg))

@@ -21,7 +21,7 @@ from controller.technician.steps import SensorFinding, finding, not_seen
 DOUBLED_US = 100_000
 """Time within which a second pulse of a beam is a double count, because the ball never reaches 10 rev/s."""
 NO_PULSE_S = 3.5
-"""Duration of the slowest lap of a ball in the track; a longer pause means that the ball has dropped."""
+"""Duration of a ball's slowest lap on the track; a longer pause means that the ball has dropped."""
 MIN_LAPS = 3
 MIN_INDEX_PASSES = 4
 MIN_READS = 3
@@ -93,7 +93,7 @@ class SpinBall:
         while len(order) < len(seen) and (following := usual.get(order[-1], -1)) not in (*order, -1):
             order.append(following)
         message = f"order {' '.join(map(str, order))}, {misplaced} of {len(inside)} pulses out of order"
-        # A missed or extra pulse breaks the order twice. The finding for its beam already reports it.
+        # A missed or extra pulse breaks the order twice, and is already reported in its beam's finding.
         in_order = misplaced <= max(2, len(inside) // 5)
         faults = () if in_order else ("check whether two beams' cables are swapped",)
         return finding("ball_beam order", message, *faults, out_of_order=misplaced, pulses=len(inside))
