@@ -1,4 +1,4 @@
-"""`tablectl demo`: play games at virtual tables, run by the engine of real tables, with a commentary."""
+"""`tablectl demo`: play games at virtual tables, with a real table's engine and a commentary."""
 
 import argparse
 import shlex
@@ -39,7 +39,7 @@ SHOW_S = 20.0
 """Duration of the demonstration on a terminal, in seconds."""
 _FRAMES = 5
 _ENDS = frozenset(("game.won", "game.void", "deal.called", "deal.void", "deal.review"))
-"""Outcomes after which the demonstration of a card game pauses."""
+"""Outcomes of card games before which the demonstration pauses."""
 
 _DICE_MIX = {dice.RIGID_BODY: 22.0} | dict.fromkeys(
     (
@@ -220,7 +220,7 @@ def _next_steps(screen: Screen, folder: Path) -> Iterator[str]:
         ),
         ("practise at a virtual table", f"{tablectl} simulate craps --staff me --dir {_VIRTUAL}"),
         (
-            f"meanwhile, show the table's display for players at {_PAGE}",
+            f"meanwhile, show the players' display at {_PAGE}",
             f"{tablectl} console --socket {_VIRTUAL}/control.sock",
         ),
         ("follow the table's state", f"{tablectl} status --follow --socket {_VIRTUAL}/control.sock"),

@@ -72,7 +72,7 @@ def copy_firmware(folder: Path) -> str:
 
 
 def firmware_id(board: str) -> str:
-    """Return the firmware ID that a board with these files reports in its hello."""
+    """Return the firmware ID that a board with this version's files reports in its hello."""
     with tempfile.TemporaryDirectory() as folder:
         return format_firmware_id(board, VERSION, copy_firmware(Path(folder)))
 
@@ -139,14 +139,14 @@ EXAMPLES = (
     "tablectl firmware build console --name console --settings console.json --out console.uf2",
     "tablectl firmware build wheel --name track --settings wheel.json --key-file track.key --out track.uf2",
     "tablectl firmware flash console.uf2 /media/RPI-RP2   # hold BOOTSEL while plugging the board in",
-    "tablectl firmware verify console console             # does the device `console` run these files?",
+    "tablectl firmware verify console console             # does the board run this version's firmware?",
 )
 UF2_INFO_FILE = "INFO_UF2.TXT"
 """A file on the drive of a board in BOOTSEL mode."""
 
 
 class FirmwareMismatchError(Exception):
-    """A board runs different or unknown firmware."""
+    """A board's firmware is unknown or differs from this version's."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

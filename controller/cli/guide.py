@@ -90,7 +90,7 @@ class TestLink:
         self._link.close()
 
     def hang_up(self) -> None:
-        """Close the connection from another thread; a waiting thread receives OutOfReachError."""
+        """Close the connection from another thread; a thread waiting on it raises OutOfReachError."""
         with suppress(OSError):
             self._link.shutdown(socket.SHUT_RDWR)
 
@@ -106,8 +106,8 @@ class TestLink:
     def show_result(self, device: str, passed: Sequence[str], failed: Mapping[str, str]) -> None:
         """Report the test's result to the table, which shows a failure until the test passes.
 
-        Wait for the table's confirmation, because a result sent just before closing could be lost.
-        Raises OutOfReachError or RefusedError.
+        Wait for the table's confirmation, because a result sent just before the connection closes could be
+        lost. Raises OutOfReachError or RefusedError.
         """
         self._noted = None
         self._send({"do": "tested", "device": device, "passed": passed, "failed": failed})
@@ -178,7 +178,7 @@ class Guide:
         self._screen.lines(self._screen.entry(Entry("", text)))
 
     def found(self, finding: SensorFinding) -> None:
-        """Write a finding about a sensor and its next step."""
+        """Write a finding about a sensor, and the next step."""
         style = _STYLES[finding.status]
         for line in self._screen.entry(Entry(f"{finding.status:<7} {finding.sensor:<16} ", finding.says)):
             self._screen.line(line.replace(finding.status, self._screen.styled(finding.status, style), 1))

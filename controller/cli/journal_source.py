@@ -77,8 +77,9 @@ class RemoteJournal:
     def rows(
         self, from_n: int = 1, to_n: int | None = None, types: Collection[str] = (), *, evidence: bool = False
     ) -> Iterator[Row]:
-        """Yield the rows from `from_n` to `to_n`; `types` limits their types, `evidence` adds the
-        readings.
+        """Yield the rows from `from_n` to `to_n`.
+
+        `types` limits the rows to these types; `evidence` adds their readings.
         """
         wanted: Json = {"do": "rows", "from_n": from_n, "types": sorted(types), "evidence": evidence}
         for answer in self._answers(wanted if to_n is None else {**wanted, "to_n": to_n}):
@@ -86,7 +87,7 @@ class RemoteJournal:
                 yield _part(answer, "row", _row_of)
 
     def find(self, outcome_id: str) -> Row:
-        """Return the row of the outcome with this id, with its evidence."""
+        """Return the row of the outcome with this id, including the evidence."""
         (answer,) = self._answers({"do": "row", "id": outcome_id}, many=False)
         return _part(answer, "row", _row_of)
 
@@ -191,7 +192,7 @@ def exhibit_from_journal(reader: Rows, which: AttemptRef) -> Exhibit:
 
 
 def recording_of(reader: AnyJournal, which: AttemptRef) -> AttemptRef:
-    """Return a reference to a journal's attempt in the recording that contains its readings.
+    """Find the recording of an attempt in a journal; return a reference to the attempt in the recording.
 
     Raises:
         JournalFault: the attempt does not exist, or it has no recording.

@@ -107,7 +107,7 @@ def _of_table(arguments: argparse.Namespace) -> int:
     )
     print(public)
     say(
-        f"{replaced.table}: the new key signs from row {replaced.row + 1} on;"
+        f"{replaced.table}: the new key signs all rows from row {replaced.row + 1} on;"
         " store a copy of the key in a safe"
     )
     say(

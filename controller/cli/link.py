@@ -99,7 +99,10 @@ def _connect(link: socket.socket, path: str) -> None:
 
 
 def send(link: socket.socket, request: Json) -> None:
-    """Send a request; a closed connection is ignored, because the controller's reason can still be read."""
+    """Send a request; ignore a closed connection.
+
+    The controller's reason for closing the connection can still be read.
+    """
     with suppress(BrokenPipeError):
         link.sendall(msgspec.json.encode(request) + b"\n")
 

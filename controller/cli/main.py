@@ -58,7 +58,7 @@ _MODULES = {
     "settle": "rules",
     "shadow": "shift",
 }
-"""The modules of the commands whose names differ from their modules' names."""
+"""The module of each command whose module has a different name."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -114,7 +114,7 @@ def command_of(name: str) -> Command:
 
 
 class _Version(argparse.Action):
-    """Prints the version. Only this action imports `importlib.metadata`, which keeps help fast."""
+    """Prints the version. To keep help fast, only this action imports `importlib.metadata`."""
 
     def __init__(self, option_strings: Sequence[str], dest: str, help: str | None = None) -> None:  # noqa: A002 argparse names it
         super().__init__(option_strings, dest, nargs=0, default=argparse.SUPPRESS, help=help)
