@@ -300,7 +300,7 @@ class Practice:
         return started
 
     def stage(self) -> str:
-        """Return the stage of the High Roller game when the person started the roll."""
+        """Return the stage that the High Roller game had reached when the person started the roll."""
         return self._stage
 
     def begun(self, act: Act) -> None:

@@ -94,11 +94,12 @@ def replay_in_parallel(
 ) -> Iterator[Result]:
     """Replay logs in parallel processes; yield the results in the order of the logs.
 
-    Results must be picklable. `progress` is called at least twice a second. All workers stop at the end.
+    Results must be picklable. `progress` is called at least twice a second. When the iterator ends, all
+    workers have exited.
 
     Raises:
         BrokenProcessPool: a worker was killed.
-        Exception: `play` raised it; the results of earlier logs come first.
+        Exception: `play` raised it; the results of earlier logs are yielded first.
     """
     context = get_context("fork")
     lines = context.Value("q", 0)
@@ -483,7 +484,7 @@ def remarks_on(log: Log, late: int) -> Iterator[str]:
 def _remarks_on_capture(capture: Capture, play: CapturePlay) -> Iterator[str]:
     name, decoder = capture.name, play.wheel.decoder
     counts = f"{capture.lines:,} lines, {play.wheel.frames:,} status frames, {decoder.discarded:,} malformed"
-    yield f"{name}: {counts}; revolutions are the wheel's counts"
+    yield f"{name}: {counts}; revolutions are as counted by the wheel"
     if capture.restarts:
         times = counted(capture.restarts, "time")
         yield f"{name}: the recorder's clock went back {times}; a long pause is assumed each time"

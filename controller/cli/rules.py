@@ -321,7 +321,7 @@ def _run_settle(arguments: argparse.Namespace) -> int:
 
 
 def settle_stream(source: BinaryIO, out: BinaryIO, err: TextIO, ruleset: str, name: str = "-") -> int:
-    """Settle a stream with a named rule set; return the exit code. `name` names the source in messages."""
+    """Settle a stream with a named rule set; return the exit code. Messages call the source `name`."""
     try:
         game, answered = open_book(ruleset), False
         for answer in settle(source, game):

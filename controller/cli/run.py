@@ -81,7 +81,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--unlock",
         choices=("automatic", "person"),
         default="automatic",
-        help="who unlocks the table after the self-test (default: automatic)",
+        help="how the table is unlocked once its self-test has passed (default: automatic)",
     )
     parser.add_argument(
         "--no-self-test-devices", action="store_true", help="unlock without waiting for the devices"

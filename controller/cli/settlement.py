@@ -97,7 +97,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_subcommand(
         actions,
         "prove",
-        "check every movement of money, balance, signature and stake, and replay all steps; exit 1: a check"
+        "check every balance, stake, signature and movement of money, and replay all steps; exit 1: a check"
         " failed",
     )
     enrol = add_subcommand(actions, "enrol", "pin a table's public key and rule set")
@@ -138,7 +138,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     token = add_subcommand(actions, "token", "create, list and revoke the tokens of the HTTP API")
     of_tokens = token.add_subparsers(dest="token", metavar="WHAT", required=True)
     make = add_subcommand(of_tokens, "make", "create a token and print it; it can't be shown again")
-    make.add_argument("name", help="the token's name, such as the program that uses it")
+    make.add_argument("name", help="the token's name, such as the name of the program that uses it")
     make.add_argument(
         "--role", choices=("staff", "player", "reader"), required=True, help="what the token permits"
     )
@@ -208,7 +208,10 @@ def _check_database(database: str) -> None:
 
 
 def _action(arguments: argparse.Namespace) -> Callable[["Engine"], None]:
-    """Check the arguments; return the action on the engine. Raises ValueError or SettingsError."""
+    """Check the arguments; return the action, a function of the engine.
+
+    Raises ValueError or SettingsError.
+    """
     match arguments.action:
         case "run":
             return partial(_run, _serving(arguments), _key_file(arguments))

@@ -220,8 +220,8 @@ def guard_streams(environment: Mapping[str, str] = os.environ) -> None:
 def unwind_on_signals(*, service: bool = False) -> None:
     """Make SIGHUP, SIGINT and SIGTERM unwind the command, so that it cleans up.
 
-    A second signal of the same kind ends the process at once. Signals that nohup ignores remain ignored. A
-    service that receives SIGTERM before it is ready exits with OK.
+    A second signal of the same kind ends the process at once. A signal that is already ignored, as under
+    nohup, remains ignored. A service that receives SIGTERM before it is ready exits with OK.
     """
     for number in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM):
         if signal.getsignal(number) is not signal.SIG_IGN:

@@ -118,7 +118,7 @@ def shift_lines(shift: Shift) -> Iterator[str]:
 
 
 def _sections(shift: Shift) -> Iterator[tuple[str, list[str]]]:
-    """Yield the title and the lines of each section; device outages are listed apart from other faults."""
+    """Yield the title and the lines of each section; device outages are separate from other faults."""
     voids = sum(shift.voids.values())
     yield f"{counted(shift.results, 'result')}, {counted(voids, 'void')}", _by_count(shift.voids)
     open_now = sum(review.ended_us is None for review in shift.reviews)
@@ -242,7 +242,7 @@ def _add_shadow_arguments(parser: argparse.ArgumentParser) -> None:
         "--pictures",
         type=Path,
         metavar="DIR",
-        help="draw each difference and each review in this folder (SVG)",
+        help="save a drawing of each difference and each review in this folder (SVG)",
     )
     parser.add_argument("--json", action="store_true", help="print JSON, one attempt per line")
     add_journal_options(parser)

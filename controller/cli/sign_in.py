@@ -144,7 +144,7 @@ def add_people_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--replace",
         action="store_true",
-        help="with add: change the roles and the PIN of a person in the register",
+        help="with add: change the roles and the PIN of a person who is already in the register",
     )
     parser.add_argument(
         "--people",

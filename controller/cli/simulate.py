@@ -65,7 +65,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--technician",
         action="store_true",
-        help="simulate no players, but a technician who follows the instructions of `tablectl test` and"
+        help="simulate, instead of players, a technician who follows the instructions of `tablectl test` and"
         " `tablectl calibrate`",
     )
     parser.add_argument(

@@ -319,7 +319,7 @@ def run_devices(arguments: argparse.Namespace) -> int:
 
 
 def device_lines(screen: Screen, devices: Mapping[str, Device], *, figures: bool) -> list[str]:
-    """Return a line per device or, with `figures`, all values of each device."""
+    """Return a few lines per device or, with `figures`, all values of each device."""
     if not devices:
         return ["the table's file contains no devices, and no device has reported"]
     if figures:

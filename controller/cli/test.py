@@ -174,7 +174,7 @@ class GuidedTest:
     # --- outputs ---
 
     def _available_lamps(self) -> list[str]:
-        """Return the lamps of the device: those of a panel's outputs, or all lamps for a board."""
+        """Return the device's lamps and buzzer: a panel's outputs or, for a board, all the table's lamps."""
         kind = self._settings.devices[self._name]
         outputs = getattr(kind.settings, "outputs", None)
         if isinstance(outputs, Mapping):

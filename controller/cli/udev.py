@@ -12,7 +12,7 @@ from controller.cli.shell import FAILED, OK, say
 from controller.model.printable import printable
 
 EXAMPLES = (
-    "tablectl udev                            # show the rules, and choose a device's name for each port",
+    "tablectl udev                            # show a rule for each connected port",
     "tablectl udev > 61-table-names.rules     # copy it to /etc/udev/rules.d, then: udevadm control --reload",
 )
 _KEEPS_NUMBER = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-")

@@ -100,7 +100,7 @@ class Watcher:
 
     def begin(self, path: str, topics: list[str]) -> None:
         """Report that the watch has begun, because the first event might take a while."""
-        text = f"{path}: watching {' and '.join(topics)}; Ctrl-C ends"
+        text = f"{path}: watching {' and '.join(topics)}; press Ctrl-C to stop"
         self._screen.lines(self._screen.entry(Entry("", text, "dim")))
 
     def write(self, line: Json) -> None:

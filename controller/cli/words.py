@@ -190,7 +190,7 @@ def wall_clock(wall_us: int) -> str:
 
 
 def wall_date(wall_us: int) -> str:
-    """Return a wall time as local date and time with the time zone's name."""
+    """Return a wall time as a local date and time with the time zone's name."""
     return time.strftime("%Y-%m-%d %H:%M:%S %Z", time.localtime(wall_us // 1_000_000))
 
 
