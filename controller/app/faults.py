@@ -154,7 +154,7 @@ _OWN_FAULTS: Mapping[str, FaultKind] = {
         _APPROVED,
     ),
     "clock_behind": FaultKind(
-        "the wall clock is behind the journal's last row",
+        "the wall clock is behind the time of the journal's last row",
         "no clock battery, and no contact with a time server yet",
         "set the clock, wait for the time server, or run `tablectl approve clock`",
         "automatically, once the clock has passed that row's time, or when a member of staff approves the"
@@ -181,7 +181,7 @@ _OWN_FAULTS: Mapping[str, FaultKind] = {
     ),
     "source_bad_line": FaultKind(
         "a source sent lines that are not readings",
-        "another program writes to the source, or a writer was interrupted in mid-line",
+        "another program writes to the source, or a writer was interrupted in the middle of a line",
         "find the line in the service's log, and stop the program that wrote it",
         "automatically, 30 s after the last such line",
         locks=False,

@@ -289,7 +289,8 @@ DESCRIPTIONS: Mapping[str, str] = {
     "journal_ack_unknown": "settlement acknowledged an outcome that is not in this journal",
     "journal_bad_signature": "a row is not signed by the table's key",
     "journal_closed": "the journal is closed and accepts no rows",
-    "journal_crowded": "a request or acknowledgement was refused, as too many rows are waiting for the disk",
+    "journal_crowded": "a request or acknowledgement was refused because too many rows are waiting for"
+    " the disk",
     "journal_cut_short": "the journal ends before the last row that the head file records",
     "journal_damaged": "the journal's database is damaged",
     "journal_disk_full": "the disk has no space for the next row",

@@ -63,8 +63,8 @@ def _parsed(text: str) -> Iterator[Rule]:
 
 CRAPS_12_034 = """\
 C34-DEF-1|15|The come-out point is the box number (4, 5, 6, 8, 9, 10) that a come-out roll sets.
-C34-DEF-2|16|A come-out roll is the opening roll, and the first roll each time after Pass and Don't Pass have
-  been decided.
+C34-DEF-2|16|A come-out roll is the opening roll, or the first roll after Pass and Don't Pass have been
+  decided.
 C34-DEF-3|17|Each Come or Don't Come bet has its own point: the box number thrown on the first roll after the
   bet was made.
 C34-PASS-1|23|Pass is bet on its own line, immediately before a come-out roll.
@@ -83,7 +83,7 @@ C34-COME-2|41|Come wins on a 7 or 11 on the next roll.
 C34-COME-3|42|Come wins if its own point is repeated before a 7.
 C34-COME-4|45|Come loses on a 2, 3 or 12 on the next roll.
 C34-COME-5|46|Come loses if a 7 is thrown before its own point.
-C34-DC-1|47|Don't Come is bet at the same time as Come.
+C34-DC-1|47|Don't Come may be bet whenever Come may be bet.
 C34-DC-2,3,4,5,6|48-54|Don't Come is decided like Don't Pass, from the first roll after it was made: 2 and 3
   win, 7 and 11 lose, 12 is void, and after that a 7 or its point decides.
 C34-PLACE-1|55|A place bet on a box number wins if that number is thrown before a 7, whenever the bet was
@@ -153,8 +153,7 @@ C34-INV-2v|137|No Roll for cheating, or for using a device or technique that inf
 C34-INV-2vi|138|No Roll for any other reason that makes the throw improper in the boxperson's view.
 C34-INV-3|139|Touching chips that are not the bank's does not void a throw.
 C34-PT-1|143|The stickperson calls a valid throw by the upper faces as soon as the dice are at rest.
-C34-PT-1i|144|A die that leans on chips or an object counts as showing the face opposite the side on which it
-  rests.
+C34-PT-1i|144|A die that leans on chips or an object is read by the face opposite the side on which it rests.
 C34-PT-2|144|If more than one side of a die rests on a stack or object, the throw is void.
 C34-PT-3|145|The boxperson decides a disputed face or has the dice thrown again.
 C34-PT-4|146|After the call, the stickperson moves the dice to the middle of the table.
@@ -167,7 +166,7 @@ C34-CONT-1ii|152|The boxperson may order the shooter to pass the dice for delay,
 C34-CONT-2a|153|If a shooter who made the point makes no new line bet while Come bets are up, the dice are
   offered to the next player.
 C34-CONT-2b|153|If nobody accepts the dice, the previous shooter throws without a line bet to decide the Come
-  bets, which is a run-out.
+  bets; this is called a run-out.
 C34-CONT-2c|153|In a run-out, the puck is off and lies on the Don't Pass line in front of that shooter.
 C34-CONT-3|154|The full set of dice is offered to a new shooter, the next player to the left.
 C34-CONT-4|155|The first player to accept is the new shooter and chooses two dice.
@@ -175,10 +174,10 @@ C34-CONT-4|155|The first player to accept is the new shooter and chooses two dic
 
 
 CRAPS_V1 = """\
-CV1-OBJ-1|9|Players bet on two dice against the house, by the pay tables posted at the table.
+CV1-OBJ-1|9|Players bet against the house on the result of two dice, at the odds posted at the table.
 CV1-LIM-1|13|Bets are one to ten dollars; all of a player's bets on one spot count as one bet.
 CV1-LIM-2|33|No bet on a roll may exceed the limit set by the state.
-CV1-LIM-3|17|The house offers the bets of the pay table that it posts, and pays by that table.
+CV1-LIM-3|17|The house offers the bets in the pay table that it posts, and pays at the odds posted there.
 CV1-SHOOT-1|19|The shooter must have a bet on Pass or Don't Pass.
 CV1-SHOOT-2|21, 25|The dice pass clockwise.
 CV1-SHOOT-3|21|The dice are thrown at the far back wall, and normally both must hit it.
@@ -198,12 +197,12 @@ CV1-RND-9|29|Every roll decides the one-roll bets.
 CV1-BET-1|31|Pass and Don't Pass are bet without a point; Come and Don't Come are bet with one.
 CV1-BET-2|31|All other bets may be made, and odds raised, at any time (!V1-2).
 CV1-BET-3|31|All bets except Pass and Come may be reduced or taken down before they lose (!V1-4).
-CV1-PASS-1|37|Pass is bet within the table's limits, one bet per player and roll.
+CV1-PASS-1|37|Pass is bet within the table's limits, one bet per player per roll.
 CV1-PASS-2,3,4|39-43|Pass wins on 7 and 11, loses on 2, 3 and 12, and otherwise waits for the point or a 7.
 CV1-PASS-5|45|Pass pays even money.
 CV1-PASS-6|47|A Pass bet can't be changed until it is decided.
 CV1-PASS-7|47|Pass is bet only before a come-out roll.
-CV1-DP-1|51|Don't Pass is bet within the table's limits, one bet per player and roll.
+CV1-DP-1|51|Don't Pass is bet within the table's limits, one bet per player per roll.
 CV1-DP-2,3,4,5|53-60|Don't Pass wins on 2 and 3, loses on 7 and 11, pushes on 12, and otherwise wins if a 7 is
   thrown before the point; it pays even money.
 CV1-DP-6|62|With a point on, Don't Pass may be taken down or reduced, but not restored or raised. The odds may
@@ -223,7 +222,7 @@ CV1-DPO-5|70|Odds that are off are returned when the flat bet is decided.
 CV1-COME-1|74|With a point on, each player may make one Come bet per roll.
 CV1-COME-2|74|Come and Don't Come may both be bet on the same roll.
 CV1-COME-3|74|Come is decided by the first roll, or moves to the box number, which becomes its point.
-CV1-COME-4|74|A Come bet always works and stays until it is decided.
+CV1-COME-4|74|A Come bet always works and stays up until it is decided.
 CV1-COME-5|74|Come odds may be called off, reduced or taken down before they lose.
 CV1-COME-6|76|Come odds that are off are returned when their flat bet is decided.
 CV1-COME-7|78|Come pays even money, and its odds pay true odds.
@@ -235,9 +234,10 @@ CV1-DC-2|86|Don't Come is decided by the first roll, or moves behind its number.
 CV1-DC-3|86, 90|Don't Come wins if a 7 is thrown before its number; it pays even money.
 CV1-DC-4|88|The dealer places the lay odds on the bet.
 CV1-DC-5|88|Lay odds on Don't Come pay true odds, without commission.
-CV1-DC-6|88|A Don't Come with its number may be taken down; it may not be called off, raised or restored.
+CV1-DC-6|88|A Don't Come bet with its number may be taken down; it may not be called off, raised or restored.
 CV1-DC-7|88|No Action: a Don't Come bet is not moved to the number that was thrown (!V1-6).
-CV1-DC-8|88|A Don't Come that was taken down gets no odds; a new one must wait for a later roll.
+CV1-DC-8|88|No odds may be laid on a Don't Come bet that was taken down; a new bet must wait for a later
+  roll.
 CV1-DC-9|88|Don't Come odds may be called off, reduced or taken down.
 CV1-DC-10|90|Don't Come odds also work on the come-out, unless the player calls them off.
 CV1-PLACE-1|94|A place bet is made by telling the dealer the number and the amount.
@@ -265,9 +265,10 @@ CV1-FIELD-1|130, 170|The field wins on 2, 3, 4, 9, 10, 11 and 12, and pays doubl
 CV1-FIELD-2|130-132|Players place their own field bets.
 CV1-FIELD-3|132|A field bet rides with its winnings unless the player collects them (!V1-19).
 CV1-SHARP-1|136|The Sharp Shooter is bet when a new shooter takes the dice.
-CV1-SHARP-2|136|The Sharp Shooter pays by the points made in that shooter's hand, which begins with the first
-  roll after a seven-out or after the dice were passed.
-CV1-SHARP-3|141-151|The Sharp Shooter pays 5 for three points up to 300 for ten or more; fewer points lose.
+CV1-SHARP-2|136|The Sharp Shooter pays by the number of points made in that shooter's hand, which begins
+  with the first roll after a seven-out or after the dice were passed.
+CV1-SHARP-3|141-151|The Sharp Shooter pays from 5 for three points to 300 for ten or more; with fewer
+  points it loses.
 CV1-TAB-1|173-174|A hard 4 or 10 pays 7 to 1, and a hard 6 or 8 pays 9 to 1.
 CV1-TAB-2|175|Big 6 and Big 8 pay even money.
 CV1-TAB-3|156-180|The list of odds and house edges as printed.
@@ -324,7 +325,7 @@ T-AB-1|51, 111-116|The ante bonus pays 1 to 1 for a straight, 3 to 1 for three o
 T-PP-1|55-57|Pair Plus wins on a pair or better, regardless of the dealer's hand.
 T-PP-2|103-110|Pair Plus pays 1 to 1 for a pair, 3 for a flush, 5 for a straight, 25 for three of a kind, 30
   for a straight flush and 40 for a mini royal.
-T-BOTH-1|63|Ante and Pair Plus may differ, each within its limits.
+T-BOTH-1|63|Ante and Pair Plus may differ in amount, each within its limits.
 T-BOTH-2|63, 78|Without a play, both ante and Pair Plus are forfeited.
 T-NOTE-1|65|Players may not make side bets with each other.
 T-DEAL-1|69-72|A player bets the ante, Pair Plus or both (!T-2).
@@ -334,7 +335,7 @@ T-DEAL-2b|75|The dealer names the positions without Pair Plus.
 T-DEAL-3|76|Three cards are dealt face down to each position, from the dealer's left; the bottom card is never
   seen.
 T-DEAL-4|78|Each position plays or folds.
-T-DEAL-5|79|Then the dealer collects the forfeited bets and their cards.
+T-DEAL-5|79|Then the dealer collects the forfeited bets and the folded cards.
 T-DEAL-6|80|The dealer arranges the hand from high to low and announces whether it plays.
 T-DEAL-7|81|Hands are reconciled starting at the dealer's right; the house may change the order.
 T-DEAL-8|82|The ante is mandatory (!T-2).
@@ -357,7 +358,7 @@ H-BTN-3|52|The button moves clockwise from game to game.
 H-START-1|17|A game needs at least two players with cards.
 H-DEAL-1|17|The dealer pitches the purchased cards face up.
 H-REBUY-1|17|After the first deal, further cards are bought one at a time.
-H-CAP-1|17|At most 150 cards per player and game (!H-8).
+H-CAP-1|17|At most 150 cards per player per game (!H-8).
 H-MONEY-1|19|A tenth is rake, up to two dollars go into the Bonus Pot, and the winner receives the remainder.
 H-ROLL-1|21|The player with the button throws the elimination roll.
 H-LEGAL-1|23|Both dice must hit a wall; any wall counts.
@@ -442,7 +443,7 @@ GAPS = """\
 !V1-25|21|Dice off the table, stacked or cocked are a No Roll, as in the other document.
 !V1-26|21|A throw in which neither die hits the wall is a No Roll once the shooter has had every warning. A
   throw in which one die hits the wall counts, with a warning.
-!V1-27|33|Limits apply per bet and roll.
+!V1-27|33|Limits apply to each bet on each roll.
 !V1-28|156-180|The printed house edges are correct to the digits shown.
 !V1-29|-|No bet is accepted once the dice have left the hand.
 !V1-30|80|The statements about Come odds are consistent.
@@ -455,9 +456,9 @@ GAPS = """\
 !R-6|-|0 and 00 lose all outside bets.
 !R-7|65-66|After a No Spin nothing counts: bets stand or may be taken back.
 !R-8|-|A person calls No Spin for a lost or stuck ball.
-!R-9|59|No More Bets comes a set time before the predicted drop.
+!R-9|59|No More Bets is called a set time before the predicted drop.
 !R-10|58|Only turns that the ball provably made count.
-!R-11|17|Limits apply per player and spot.
+!R-11|17|Limits apply to a player's total on each spot.
 !R-12|68|No bet may be moved after No More Bets.
 !R-13|22|Numbers whose boxes touch may be split.
 !R-14|22|The courtesy line is for 0-00.
