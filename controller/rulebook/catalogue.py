@@ -197,12 +197,12 @@ CV1-RND-9|29|Every roll decides the one-roll bets.
 CV1-BET-1|31|Pass and Don't Pass are bet without a point; Come and Don't Come are bet with one.
 CV1-BET-2|31|All other bets may be made, and odds raised, at any time (!V1-2).
 CV1-BET-3|31|All bets except Pass and Come may be reduced or taken down before they lose (!V1-4).
-CV1-PASS-1|37|Pass is bet within the table's limits, one bet per player per roll.
+CV1-PASS-1|37|Each player may make one Pass bet per roll, within the table's limits.
 CV1-PASS-2,3,4|39-43|Pass wins on 7 and 11, loses on 2, 3 and 12, and otherwise waits for the point or a 7.
 CV1-PASS-5|45|Pass pays even money.
 CV1-PASS-6|47|A Pass bet can't be changed until it is decided.
 CV1-PASS-7|47|Pass is bet only before a come-out roll.
-CV1-DP-1|51|Don't Pass is bet within the table's limits, one bet per player per roll.
+CV1-DP-1|51|Each player may make one Don't Pass bet per roll, within the table's limits.
 CV1-DP-2,3,4,5|53-60|Don't Pass wins on 2 and 3, loses on 7 and 11, pushes on 12, and otherwise wins if a 7 is
   thrown before the point; it pays even money.
 CV1-DP-6|62|With a point on, Don't Pass may be taken down or reduced, but not restored or raised. The odds may
@@ -358,7 +358,7 @@ H-BTN-3|52|The button moves clockwise from game to game.
 H-START-1|17|A game needs at least two players with cards.
 H-DEAL-1|17|The dealer pitches the purchased cards face up.
 H-REBUY-1|17|After the first deal, further cards are bought one at a time.
-H-CAP-1|17|At most 150 cards per player per game (!H-8).
+H-CAP-1|17|A player may buy at most 150 cards per game (!H-8).
 H-MONEY-1|19|A tenth is rake, up to two dollars go into the Bonus Pot, and the winner receives the remainder.
 H-ROLL-1|21|The player with the button throws the elimination roll.
 H-LEGAL-1|23|Both dice must hit a wall; any wall counts.
