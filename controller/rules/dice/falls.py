@@ -30,7 +30,7 @@ The die moves at 6 m/s, at which its thump is as loud as a hit that changes a di
 RAIL_FALL_MS = 212.0
 """Time, in ms, in which a die falls freely from the rail to the felt. A driven die takes no longer."""
 HAND_POINTS = 2
-"""Number of points at the start of a track at which the die may still be in the hand."""
+"""Number of points at the start of a track for which the die may still be in the hand."""
 MEETING_MS = 12.0
 """A turn within this time, in ms, of a meeting of the dice may be due to the meeting. It does not prove that
 the die was not falling. The time is about a frame."""

@@ -25,7 +25,7 @@ from controller.rules.dice.wording import wall_words
 WALLS = {"end": ("left", "right"), "far": ("left", "right"), "any": ("left", "right", "front", "back")}
 
 COUNTING = frozenset({"stands", "warned"})
-"""The consequences with which a throw counts."""
+"""The consequences under which a throw counts."""
 MIDDLE_FRACTION = 0.1
 """A release within this fraction of the table's length from its middle does not show which end is the far
 end. The direction of flight shows it instead."""
@@ -173,7 +173,7 @@ def _sounds(scene: Scene, contact: Contact, made: frozenset[int]) -> list[int]:
 def _sure_hits(scene: Scene, met: WallEncounters) -> Iterator[SureHit]:
     """Yield the proven hits by one die alone in a precisely measured turn.
 
-    A turn larger than any that a landing causes counts at any loudness. The judge can thus relearn the
+    A turn larger than any that a landing causes counts at any loudness, so that the judge can relearn the
     loudness if a sensor has become less sensitive.
     """
     account = met.account

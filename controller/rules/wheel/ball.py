@@ -213,7 +213,7 @@ class _Counts:
         self.missed = sum(self._missed)
 
     def silences(self, slowing: Slowing) -> list[int]:
-        """Return the numbers of the passes that follow a silence in which no ball passed."""
+        """Return the numbers of the passes that follow a significant silence."""
         return [
             i
             for i, missed in enumerate(self._missed, 1)

@@ -116,9 +116,9 @@ class _DeferredStories:
     def __init__(
         self, stories: list[Story], max_cost: float, other: float, pulse_counts: list[int], plain_in_row: int
     ) -> None:
-        """`max_cost` is the cost from which stories are not followed. `other` is the highest possible cost of
-        the cheapest story of the other direction. `pulse_counts` and `plain_in_row` are the chain's values at
-        that time."""
+        """`max_cost` is the cost at which a story is set aside. `other` is the highest possible cost of the
+        cheapest story of the other direction. `pulse_counts` and `plain_in_row` are the chain's values when
+        the stories were set aside."""
         self.stories = stories
         self.max_cost = max_cost
         self.other = other

@@ -27,7 +27,7 @@ Sources = Mapping[str, Collection[str]]
 
 
 class Absence(msgspec.Struct, frozen=True):
-    """A period in which a device was absent."""
+    """A period in which a device was down or silent."""
 
     dev: str
     since_us: int

@@ -431,7 +431,7 @@ class PocketCount:
         self.needed = needed
         self.seen: list[PocketBall] = []
         self.placed: list[PocketRead] = []
-        """Readings whose rotor position is known, or cannot become known."""
+        """Readings for which the rotor's position is known, or can no longer become known."""
         self.agreeing: list[PocketRead] = []
         self.confirmed: PocketRead | None = None
         self.contradicting: PocketRead | None = None

@@ -29,13 +29,13 @@ DROP_SENSOR_DELAY_US = 120_000
 """Delay of the drop sensor, which is below the track, after the ball's exit from the track (manufacturer's
 value)."""
 AT_REST_AFTER_US = 8_000_000
-"""Time after its drop at which a ball is at rest. The ball reaches the pockets in 0.5 to 2.5 s, and can then
+"""Time after a ball's drop by which it is at rest. The ball reaches the pockets in 0.5 to 2.5 s, and can then
 hop for one or two turns."""
 _DROP_OVERDUE_US = 500_000
 """Maximum delay of a drop after its predicted time. After that, the ball is assumed to have dropped
 undetected."""
 _MAX_LAP_US = 3_000_000
-"""Duration of a lap at 0.33 rev/s, a speed at which any ball has left the track."""
+"""Duration of a lap at 0.33 rev/s, a speed at which every ball has left the track."""
 _MIN_BALL_PULSES = 4
 """Number of pulses that are treated as a spin even without a run. Dust interrupts only one or two beams."""
 _READS_WHILE_RUNNING = 2
