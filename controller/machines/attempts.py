@@ -30,7 +30,7 @@ from controller.rules.doubt import with_doubt, with_objection
 _table_of = cache(life_cycle)
 
 SPOKEN_CAUSES = frozenset({"called", "cheating", "disputed"})
-"""The cause codes that a person may give for declaring an attempt void. For other text, it is `called`."""
+"""The cause codes that a person may give for a void. For any other text, the code is `called`."""
 
 
 class Attempts(Generic[Value, V]):

@@ -41,7 +41,7 @@ REFUSALS: dict[str, str] = {
     "must_roll": "this roll can't be skipped; every player must roll at least once, and again after a tie",
     "no_attempt": "no attempt is open to a ruling; an attempt interrupted by a power cut can only be voided",
     "no_button": "nobody has the button; first draw one card for each player to decide who gets it",
-    "no_change": "nothing would change; the input asks for what is already in force",
+    "no_change": "nothing would change; what was entered already applies",
     "no_deal": "no cards are out; play, fold and set_card are for a deal in progress",
     "no_late_wager": "no wager with this id awaits confirmation; it must be entered while the dice are out",
     "no_game": "no game is being played; sell cards first",

@@ -1,7 +1,7 @@
 """Conversion of JSON and other values to the program's types.
 
 A module must create its decoders (`msgspec.json.Decoder`) and converters at import, and no function may call
-`decode(..., type=)` or `convert`. msgspec 0.22 otherwise compiles a type's decoder at its first use, and
+`decode(..., type=)` or `convert`. Otherwise, msgspec 0.22 compiles a type's decoder at its first use, and
 other threads can see the decoder before it is complete. An incomplete decoder crashes the process.
 
 JSON that crosses a trust boundary must be unambiguous. RFC 8259 does not define the meaning of a repeated

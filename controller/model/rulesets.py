@@ -185,7 +185,10 @@ class HighRollerRules:
     bonus_take_cents: Cents = 200
     """The amount that a game pays into the Bonus Pot if no other is entered before the roll (!H-6)."""
     rake_above_bonus_cents: Cents | None = None
-    """The minimum excess of the rake over a game's Bonus Pot amount; None for no minimum (!H-6)."""
+    """The minimum amount by which the rake must exceed a game's amount for the Bonus Pot (!H-6).
+
+    None for no minimum.
+    """
     bonus_share_joins: Literal["before", "after"] = "before"
     """Whether a game's amount is added to the Bonus Pot before or after the pot is paid (!H-12)."""
     wins_for_bonus: Count = 3

@@ -2,7 +2,7 @@
 
 The register is a JSON file that only the sign-in process's user can read. It contains hashes of PINs. A
 six-digit PIN can be found by trying every combination, so the file is private and scrypt makes each try slow.
-Failed attempts are stored too, so that a restart does not reset their counts.
+Failed attempts are stored too, so that a restart does not reset the counts.
 
 A screen is a browser with a secret that it received at a successful sign-in. Wrong PINs are counted
 separately for each screen at which the person has signed in, so that attempts elsewhere can't lock the person

@@ -249,7 +249,7 @@ class SignOut(_Request, frozen=True, kw_only=True, tag="sign_out"):
 
 
 class Unlock(_Request, frozen=True, kw_only=True, tag="unlock"):
-    """Discards a person's wrong tries; only for root and the process's user."""
+    """Discards a person's wrong tries; allowed only for root and the process's user."""
 
     person: Short
 

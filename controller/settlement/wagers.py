@@ -55,7 +55,7 @@ class PlayState(Protocol):
         """Return whether a request only repeats the current state."""
 
     def names_shooter(self, request: Request) -> bool:
-        """Return whether a request announces a shooter, named or not.
+        """Return whether a request announces a shooter, even one who has not been named yet.
 
         The table repeats such requests after a correction.
         """

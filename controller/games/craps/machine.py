@@ -147,7 +147,7 @@ class Craps(PlaysThrows):
 
     @property
     def dice_out(self) -> DiceOut | None:
-        """The late wagers confirmed so far in the open throw; None outside a throw (C34-MK-1b)."""
+        """The late wagers confirmed so far in the current throw; None between throws (C34-MK-1b)."""
         if not self.open_attempt:
             return None
         confirmed = self._late.confirmed

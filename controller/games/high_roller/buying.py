@@ -165,8 +165,8 @@ def pitch(
 ) -> tuple[HighRollerState, str]:
     """Pitch a card to `seat` or, for None, to the first player clockwise who is owed a card (H-DEAL-1).
 
-    Return the new state and the player's name. Raise InputRefused if that player is owed no card, if nobody
-    is, or if no card of this rank is left.
+    Return the new state and the player's name. Raise InputRefused if that player is not owed a card, if
+    nobody is owed one, or if no card of this rank is left.
     """
     first = next((name for name in state.clockwise if state.owed.get(name)), None)
     name = first if seat is None else str(seat)

@@ -253,7 +253,7 @@ class HighRoller(PlaysThrows):
         return corrected(result, before, self._state, call, corrects=corrects, ruling=ruling)
 
     def follow_up(self, t: int) -> None:
-        """Publish the outcomes that follow the roll, and open buying if it is next."""
+        """Publish the outcomes that follow the roll, and open buying if it comes next."""
         outcomes, self._next_outcomes = self._next_outcomes, ()
         for kind, data in outcomes:
             self._agenda.publish(kind, t, data)

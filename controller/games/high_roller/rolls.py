@@ -40,7 +40,7 @@ class RollEffect(NamedTuple):
 
 
 def started(state: HighRollerState, bonus_take: int, rules: HighRollerRules) -> HighRollerState:
-    """Return the state after buying. By policy, the button or the next player with cards throws (!H-16)."""
+    """Return the state after buying. The policy decides whether a button without cards throws (!H-16)."""
     thrower = state.holders[0] if build_policy(rules).button_needs_cards else None
     return state.replace(stage="elimination", bonus_take=bonus_take, thrower=thrower)
 

@@ -108,7 +108,7 @@ class HighRollerState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
     missed: int = 0
     """The number of undetected cards from the shoe.
 
-    If it is not 0 and several players are owed cards, it is unknown whom the next card is for.
+    If it is not 0 and several players are owed cards, it is not clear who the next card is for.
     """
     gone: tuple[str, ...] = ()
     bonus_take: int = 0

@@ -51,7 +51,7 @@ The earlier turn is the one from which the give-up time was last computed. An un
 up, so a shorter turn means that index passes had been missed or that somebody pushed the rotor.
 """
 _POSTPONES = (BallDrop, PocketBall, DeviceDown)
-"""Readings that change a spin's give-up time, at which it is decided without a confirmed number."""
+"""Readings that change the give-up time, at which a spin is decided without a confirmed number."""
 _JUDGED_IN_HOLD = (PocketBall, BallOut, ForeignObject, WheelStatus)
 """Readings that can change the verdict while its call is held."""
 

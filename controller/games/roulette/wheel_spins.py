@@ -78,7 +78,7 @@ class WheelSpins(ABC):
         self._health = health
         self._basis = Basis(decided_at_us=0)
         self.late_pulse_us = 0
-        """The time of the latest track pulse that arrived too late to be used while no spin was open."""
+        """The time of the latest track pulse that arrived while no spin was open, but too late to be used."""
         self.attempts: Attempts[str, SpinVerdict] = Attempts(
             SPIN, game, self, agenda, rules, calls=calls, last=last
         )

@@ -68,14 +68,14 @@ class CrapsBook(Book):
 
     @property
     def remembers(self) -> bool:
-        """Whether a lowered Don't bet still awaits its decision."""
+        """Whether a lowered Don't bet is still undecided."""
         return self._book.remembers
 
     @property
     def line_bet_missing(self) -> bool:
         """Whether the shooter must still bet Pass or Don't Pass before throwing (C34-DICE-4, CV1-SHOOT-1).
 
-        A missing bet does not change the settlement of the roll. A run-out requires no line bet.
+        A missing bet does not affect how the roll is settled. A run-out requires no line bet.
         """
         shooter = self._dice.shooter
         required = shooter is not None and self._dice.point is None and not self._dice.run_out
@@ -334,7 +334,7 @@ class DiceState:
                 return False
 
     def names_shooter(self, request: Request) -> bool:
-        """Return whether a request announces a shooter, named or not."""
+        """Return whether a request announces a shooter, even one who has not been named yet."""
         return isinstance(request, NewShooter)
 
     def prelude(self) -> Sequence[RawRequest]:
@@ -358,7 +358,7 @@ class DiceState:
 def _settled_at(ended: EndedAttempt) -> Sequence[RawRequest] | None:
     """Return the requests that bring a new book to the state of the dice after a roll.
 
-    Return None after other outcomes, during a run-out, and while a lowered bet awaits its decision.
+    Return None after other outcomes, during a run-out, and while a lowered bet is undecided.
     """
     rolled = any(raw["do"] == Roll.__struct_config__.tag for raw in ended.requests)
     in_run_out = isinstance(ended.play_state, DiceState) and ended.play_state.dice.run_out

@@ -72,8 +72,8 @@ class RunOut(Request, frozen=True, kw_only=True, tag="run_out"):
     """Begin or end a run-out (C34-CONT-2b).
 
     In a run-out, rolls decide only the remaining Come and Don't Come bets. `by_table` marks a report from the
-    table. The table does not know the bets. Its run-out lasts until a 7, a new shooter or the boxperson ends
-    it, so its report is accepted even if no bet awaits a decision (!34-17).
+    table. The table does not know the bets. For the table, a run-out lasts until a 7, a new shooter or the
+    boxperson ends it, so its report is accepted even if no bet awaits a decision (!34-17).
     """
 
     on: bool
@@ -117,7 +117,7 @@ class Gates:
         self._gates = (self._unknown, self._late, self._refuse_misplaced, self._untimely, self._unsupported)
 
     def bet(self, request: BetRequest) -> Bet | Refusal:
-        """Return the bet for the book, or the reason for its refusal."""
+        """Return the bet for the book, or a refusal."""
         for gate in self._gates:
             if refusal := gate(request):
                 return refusal

@@ -294,7 +294,7 @@ class CrapsPayTable:
     not_offered: Mapping[str, str] = field(default_factory=dict)
     """For each wager that the document does not allow, the rule by which it is refused."""
     printed_edges: Mapping[str, str] = field(default_factory=dict)
-    """The house edges printed in the document, in per cent, by row name in the edge report."""
+    """The house edges printed in the document, in per cent, keyed by the row names of the edge report."""
     settings: CrapsSettings
 
     def __post_init__(self) -> None:

@@ -74,7 +74,7 @@ class HighRollerSettings:
     bonus_take_cents: Share
     """The amount that a game pays into the Bonus Pot if no other amount is entered at its start."""
     rake_above_bonus_cents: OptionalShare
-    """The minimum difference between the rake and the amount for the Bonus Pot."""
+    """The minimum amount by which the rake must exceed the amount for the Bonus Pot."""
     wins_for_bonus: Figure
     """The number of wins in a row that wins the Bonus Pot."""
 

@@ -155,9 +155,9 @@ class ThreeCardSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ThreeCardPayTable:
-    """The payouts of each wager by row of hands, and the policies that the document leaves open.
+    """The payouts of each wager by kind of hand, and the policies that the document leaves open.
 
-    A missing row pays nothing. `flat` is the payout of Ante and Play.
+    A kind of hand without a row pays nothing. `flat` is the payout of Ante and Play.
     """
 
     name: str
