@@ -313,12 +313,20 @@ class _WallJudgement:
         hit = tuple(
             e.wall for e in (self.met.best(0), self.met.best(1)) if e is not None and e.hit is Hit.YES
         )
+        account = self.met.account
+        assert account is not None
+        missed_with_any_names = meaning == "void" and account.missed_with_any_names
         for die in judged:
             best = self.met.best(die.number - 1)
             if best is None:
                 continue
             self.found.evidence += best.points
-            self._report_die(best, die.number, meaning)
+            if not missed_with_any_names:
+                self._report_die(best, die.number, meaning)
+        if missed_with_any_names:
+            hit_by = "only one die" if any(map(any, account.possible)) else "neither die"
+            seen = f"{hit_by} hit a wall, whether or not the camera swapped the dice's names"
+            self.found.no_roll("no_wall_hit", f"{seen}; {wall_words(self.rules)}")
         if meaning not in COUNTING and not (self.found.void or self.found.review):
             # Several contacts together may leave a touch in doubt although each of them alone excludes it.
             self.found.add_review("wall_unclear", "either both dice hit a wall, or only one did")

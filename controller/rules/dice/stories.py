@@ -20,6 +20,7 @@ from controller.rules.dice.paths import Path
 from controller.rules.dice.pushes import Pair, last_seen_before, overlap, push_cost
 from controller.rules.dice.scene import Scene
 
+BOTH_HIT: Touched = (True, True)
 CERTAIN_MARGIN = 2.0 * bands.MARGIN
 """Margin above which a die's hit on an end wall is so certain that the side rails need no check."""
 
@@ -50,7 +51,17 @@ class Account:
     @property
     def possible_unswapped(self) -> frozenset[Touched]:
         """Return the outcomes that are not ruled out if the camera never swapped the names."""
-        return self._not_ruled_out(self.own_stories, self.own_knocked_back)
+        outcomes = self._not_ruled_out(self.own_stories, self.own_knocked_back)
+        return outcomes - {BOTH_HIT} if self.missed_with_any_names else outcomes
+
+    @property
+    def missed_with_any_names(self) -> bool:
+        """Return whether a die missed in the best story with the camera's names, and swapped names rule out
+        that both dice hit, although the camera's names alone leave that possible."""
+        best = min(self.own_stories, key=lambda touched: self.own_stories[touched].cost)
+        if best == BOTH_HIT or BOTH_HIT in self.possible:
+            return False
+        return BOTH_HIT in self._not_ruled_out(self.own_stories, self.own_knocked_back)
 
     def certainly_hit(self, label: int) -> bool:
         """Return whether every story in which this die missed costs over `CERTAIN_MARGIN` more than the best
@@ -122,7 +133,7 @@ def _weigh_knocked_back(
 
     There are none unless both dice struck the wall in the best story.
     """
-    if touched != (True, True):
+    if touched != BOTH_HIT:
         return {}
     struck = [[scene.impacts[i].t / 1000.0 for i in made] for made in best.made]
     costs: dict[Touched, float] = {}
@@ -187,7 +198,7 @@ def _struck_twice(
     the tracks equally well with the names swapped and with the camera's names. Only the meeting distinguishes
     the stories.
     """
-    own = own_stories[True, True]
+    own = own_stories[BOTH_HIT]
     struck = [[scene.ms(scene.impacts[i].t) for i in made] for made in own.made]
     for meeting in found:
         for first, last in ((0, 1), (1, 0)):
