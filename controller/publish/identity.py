@@ -32,7 +32,7 @@ from controller.publish.faults import Alarm, PublishFault
 from controller.publish.wire import Signature, Signer, UnreadableMessage, Verifier, is_signed, sign_message
 
 PIN = b"table-engine pin\0"
-Authenticity = Literal["genuine", "unsigned", "forged"]
+Authenticity = Literal["genuine", "unsigned", "forged", "unverifiable"]
 
 
 class _StoredPin(msgspec.Struct, frozen=True, kw_only=True):
@@ -66,12 +66,16 @@ class Pin:
     def authenticate(self, payload: bytes, answer: Answer) -> Authenticity:
         """Return whether these bytes, which decode to `answer`, are genuine, unsigned or forged.
 
+        A signed answer is unverifiable until an engine has reported its key.
+
         Adopt the key in a progress report if it is the first key, or if the current key endorsed it.
         """
         if answer.signature is msgspec.UNSET:
             return "forged" if self._key is not None else "unsigned"
         if self._key is not None and answer_signed_by(payload, self._key):
             return "genuine"
+        if self._key is None and not isinstance(answer, ProgressReport):
+            return "unverifiable"
         if isinstance(answer, ProgressReport) and self._may_learn(answer):
             reported = PublicKey(bytes.fromhex(answer.key))
             if answer_signed_by(payload, reported):

@@ -453,7 +453,7 @@ class MqttSink:
                 f"{type(answer).__name__} from {excerpt(answer.by)}; no engine has reported its key yet"
             )
             self._alarm.report(PublishFault("answer_unsigned", self._topics.answer, found_text))
-        else:
+        elif found == "forged":
             self._forged += 1
             self._forged_us = self._now_us()
             found_text = (

@@ -160,6 +160,22 @@ def test_the_first_key_shown_is_kept_and_another_is_refused(tmp_path: Path, sink
     assert "answer_forged" in alarms.holding
 
 
+def test_a_signed_answer_before_the_engine_has_reported_its_key_is_ignored_without_a_fault(
+    tmp_path: Path, sink: Sink
+) -> None:
+    """The broker may deliver an answer that it queued while an older release of the table was running."""
+    engine = engine_key(tmp_path / "a.key", {})
+    table, alarms, heard = sink(Pin())
+    queued = answer_bytes(ACK, engine.key)
+    table._handle_answer(queued)
+    assert heard == []
+    assert not alarms.ever
+    table._handle_answer(meeting(engine))
+    table._handle_answer(queued)
+    assert isinstance(heard[-1], Acknowledged)
+    assert not alarms.ever
+
+
 def test_a_rotated_key_is_trusted_if_the_previous_one_signed_it(tmp_path: Path, sink: Sink) -> None:
     first = engine_key(tmp_path / "a.key", {})
     pin = Pin(first.key.public.raw)
