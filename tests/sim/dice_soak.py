@@ -15,9 +15,10 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from io import BytesIO
 from pathlib import Path
-from typing import get_args
+from typing import TextIO, get_args
 
 import msgspec
 
@@ -214,10 +215,10 @@ def _kept(arguments: argparse.Namespace, conditions: tuple[Conditions, ...]) -> 
             yield Job(kind, seed, len(some), relief, "kept", conditions, arguments.fails, packed)
 
 
-def say(line: str) -> None:
+def say(line: str, *, to: TextIO = sys.stdout) -> None:
     """Print a line and flush it."""
-    sys.stdout.write(line + "\n")
-    sys.stdout.flush()
+    to.write(line + "\n")
+    to.flush()
 
 
 def table_of(totals: Counter[tuple[str, Kind, str]], label: str) -> Iterator[str]:
@@ -257,13 +258,16 @@ def parse(words: Sequence[str] | None = None) -> argparse.Namespace:
     )
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--fails", metavar="DIR", help="write the logs with disagreements to this folder")
-    parser.add_argument("--json", action="store_true", help="print the counts as JSON at the end")
+    parser.add_argument(
+        "--json", action="store_true", help="print only the counts, as JSON; the rest goes to standard error"
+    )
     parser.add_argument("--quiet", action="store_true", help="do not print each disagreement")
     return parser.parse_args(words)
 
 
 def main() -> int:
     arguments = parse()
+    log = partial(say, to=sys.stderr if arguments.json else sys.stdout)
     totals: Counter[tuple[str, Kind, str]] = Counter()
     why: Counter[tuple[str, str]] = Counter()
     kept: list[Flight] = []
@@ -279,10 +283,10 @@ def main() -> int:
             if arguments.save:
                 kept += unpack(score.flights)
             for line in [] if arguments.quiet else score.words:
-                say(line)
+                log(line)
             if time.monotonic() - last_said > 10:
                 last_said = time.monotonic()
-                say(
+                log(
                     f"... {throws} throws in {last_said - begun:.0f} s,"
                     f" {seconds / throws:.2f} s of a core each"
                 )
@@ -290,11 +294,11 @@ def main() -> int:
         Path(arguments.save).write_bytes(pack(sorted(kept, key=lambda flight: (flight.kind, flight.seed))))
     labels = sorted({label for label, _, _ in totals})
     for label in labels:
-        say("")
+        log("")
         for line in table_of(totals, label):
-            say(line)
+            log(line)
         reviews = ", ".join(f"{count} {reason}" for (at, reason), count in why.most_common() if at == label)
-        say(f"reviews by the doubt that the truth states: {reviews or 'none'}")
+        log(f"reviews by the doubt that the truth states: {reviews or 'none'}")
     if arguments.json:
         rows = [
             {"conditions": label, "kind": kind, **{column: totals[label, kind, column] for column in COLUMNS}}
@@ -302,7 +306,7 @@ def main() -> int:
             for kind in KINDS
         ]
         say(msgspec.json.encode(rows).decode())
-    say(f"{throws} throws, {time.monotonic() - begun:.0f} s")
+    log(f"{throws} throws, {time.monotonic() - begun:.0f} s")
     return 1 if any(totals[label, kind, column] for label, kind, column in totals if column in BAD) else 0
 
 
