@@ -48,7 +48,7 @@ TRY_AGAIN = b"retry: 5000\n\n"
 HEARTBEAT_INTERVAL_S = 10.0
 """Interval between heartbeats on a stream without changes. Missing heartbeats reveal a lost connection."""
 DECISION_TIMEOUT_S = 5.0
-"""Maximum time that the answer to an input waits for the table's decision."""
+"""Maximum time to wait for the table's decision before answering an input."""
 MUST_NAME_ATTEMPT = frozenset({"accept", "void", "no_roll", "set_dice", "set_number", "misdeal"})
 """Rulings for which a screen must name the attempt, so that a ruling can't apply to a different attempt."""
 Handler = Callable[[Request], Awaitable[Response]]

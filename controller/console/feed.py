@@ -138,7 +138,7 @@ class ReviewPictures:
 RECONNECT_S = 0.3
 """Delay before the console reconnects to the controller after losing the connection."""
 MIN_POLL_S = 0.04
-"""Minimum interval between two requests. A person does not notice this delay."""
+"""Minimum interval between two requests. The delay is too short for a person to notice."""
 REFRESH_S = 5.0
 """Interval between requests when no change is reported, for values such as a fault's age."""
 

@@ -72,7 +72,7 @@ class Betting(NamedTuple):
     until_us: int
     """The time up to which this state is final. No reading that has yet to arrive can change it."""
     dice_out: DiceOut | None = None
-    """Set at a craps table in play, from the release to the call."""
+    """Set at a craps table in play, from the release of the dice to the call."""
     folded: tuple[str, ...] = ()
     """The positions that have folded, at a card table that accepts Play (T-DEAL-4)."""
 
@@ -107,7 +107,9 @@ class Announcer:
         time."""
 
     def note_query(self, nonce: str, received_us: int | None = None) -> None:
-        """Record a query and its time, by default the current time. A repeated query keeps its first time."""
+        """Record a query and its time, by default the current time. If a query is repeated, its first time is
+        kept.
+        """
         if received_us is None:
             received_us = self._until_us if self._now_us is None else self._now_us()
         with self._lock:

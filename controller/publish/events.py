@@ -276,9 +276,9 @@ class TableStatus(msgspec.Struct, frozen=True, kw_only=True):
     """A table's status, retained by the broker.
 
     The broker publishes `offline` if the table's connection is lost. `session` counts the starts of the
-    table's controller. `headline` is a text for people, and `faults` lists the codes of all active faults.
-    `unacknowledged` is the number of outcomes from the oldest unacknowledged one to the newest. `sequence`
-    and `chain` are those of the newest outcome.
+    table's controller. `headline` is text for people to read, and `faults` lists the codes of all active
+    faults. `unacknowledged` is the number of outcomes from the oldest unacknowledged one to the newest.
+    `sequence` and `chain` are those of the newest outcome.
     """
 
     table: Name

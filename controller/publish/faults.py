@@ -107,8 +107,8 @@ FAULTS: Mapping[str, PublishFaultKind] = {
     ),
     "broker_refused": PublishFaultKind(
         "the broker rejected this table's connection",
-        "a certificate that has expired, was revoked, or was issued by an authority that the broker does not"
-        " trust",
+        "a certificate that has expired, has been revoked, or was issued by an authority that the broker does"
+        " not trust",
         "check the broker's log; if the broker rejects the table's certificate, renew the certificate",
         _CONNECTED,
     ),

@@ -109,7 +109,7 @@ def _without_rank_of_folds(results: msgspec.Raw) -> msgspec.Raw:
 RESULTS = 10
 """Maximum number of results on the board."""
 LOOK_BACK = 4000
-"""Number of journal rows read at startup for the newest results. These rows cover more than an hour."""
+"""Number of journal rows read at startup to find the newest results. These rows cover more than an hour."""
 Puck = Literal["off", 4, 5, 6, 8, 9, 10]
 _WORDS = ("roll", "spin", "deal")
 

@@ -52,7 +52,7 @@ MAX_FRESH = 64
 UNMATCHED_EVERY_US = 1_000_000
 """Minimum interval between journaled acknowledgements that match no outcome in flight."""
 PROGRESS_FAULTS = frozenset({"settlement_ahead", "settlement_differs", "settlement_lost"})
-"""Faults for differences between the engine and the table. At most one is active."""
+"""Faults that report a difference between the engine's progress and the table's. At most one is active."""
 STATUS_US = 1_000_000
 """Interval between checks of the status for changes."""
 

@@ -1,4 +1,4 @@
-"""Generate the JSON Schemas of all messages and an AsyncAPI document from the message types.
+"""Generate the JSON Schemas of all messages, and an AsyncAPI document, from the message types.
 
 Run `python -m controller.publish.schemas [--check]`.
 """

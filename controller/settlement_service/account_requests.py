@@ -36,7 +36,7 @@ class Caller(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class GrantedResult(msgspec.Struct, frozen=True, kw_only=True):
-    """A granted request: the player's new balance in cents, and the game's lines."""
+    """A granted request: the player's new balance in cents, and the lines of the game's answer."""
 
     player: str
     balance: int
@@ -143,7 +143,7 @@ class AccountRequests:
 
         Wait for the table's statement that bets were still open at the time of this call. For a `late` bet,
         wait for the statement that the dealer and the boxperson confirmed the bet while the dice were in
-        motion (C34-MK-1b). Ignore a `confirmed` sent by the caller.
+        motion (C34-MK-1b). Ignore the field `confirmed` if the caller sends it.
         """
         return self._after_statement(self._bet(identity, table, bet), table)
 
@@ -476,7 +476,7 @@ DEALER = "dealer"
 def check_bet_seat(work: Work, enrolled: EnrolledTable, bet: RawRequest, *, own: bool) -> None:
     """Raise RequestRefused if a bet's position does not belong to the bet's player.
 
-    With `own`, the player sent the request, and may bet only at the seat assigned by staff.
+    If `own` is True, the player sent the request and may bet only at the seat that staff assigned.
     """
     if bet.get("seat") is None:
         return

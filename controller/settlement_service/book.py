@@ -103,7 +103,7 @@ RESULTS = frozenset(
 
 
 def requests_of(outcome: Outcome, game: str) -> list[RawRequest]:
-    """Return an outcome's requests to the game, in order."""
+    """Return the requests to the game that result from an outcome, in order."""
     return game_of(game).wagers().requests_of(outcome)
 
 

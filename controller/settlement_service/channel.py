@@ -32,7 +32,7 @@ class NewAccount(_Message):
 
 
 class Amount(_Message):
-    """Chips, in cents."""
+    """The value of the chips, in cents."""
 
     cents: Cents
 
@@ -80,7 +80,7 @@ class Change(_Message):
 
 
 class Granted(BaseModel):
-    """A granted request: the player's new balance, and the game's lines."""
+    """A granted request: the player's new balance, and the lines of the game's answer."""
 
     player: str
     balance: int
@@ -124,7 +124,7 @@ class Account(BaseModel):
 
 
 class Result(BaseModel):
-    """A line that no correction has superseded, as defined by the settle contract, and when it was booked."""
+    """A line of the settle contract that no correction has superseded, and when it was booked."""
 
     table: str
     wager: str
@@ -133,7 +133,7 @@ class Result(BaseModel):
 
 
 class RoundView(BaseModel):
-    """The intervals of a round of bets, in milliseconds on the table's clock; null if unknown.
+    """The intervals in a round of bets, in milliseconds on the table's clock; null if unknown.
 
     `wager_to_close_ms`: from the last granted wager or change to the close of bets; never negative.
     `close_to_move_ms`: from the close to the ball's drop, the dice's release or the first card.

@@ -54,8 +54,8 @@ TransientMessage = OpenQuery | LateWagersQuery | PlayQuery | LineBet | PairPlus 
 
 
 REPORT_PROGRESS_US = 10_000_000
-"""Minimum interval between progress reports to a table. A table that connects or closes gets one
-immediately."""
+"""Minimum interval between progress reports to a table. A table that connects or closes is
+sent one immediately."""
 MAX_QUERIES = 1000
 """Maximum number of messages queued for the broker's thread. A further message displaces the oldest one; if
 that is a query, its bet is refused."""

@@ -95,7 +95,7 @@ class Intake:
     def _acknowledge_again(
         self, work: Work, table: EnrolledTable, delivery: Delivery, outcome: Outcome
     ) -> Answer:
-        """Acknowledge an outcome that was applied before; halt if it differs from the applied one."""
+        """Acknowledge an outcome that has already been applied; halt if it differs from the stored one."""
         known = work.chain_of(table.name, outcome.seq)
         if known == delivery.chain:
             return AcknowledgedDelivery(table.name, outcome.id, delivery.chain)

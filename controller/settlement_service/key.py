@@ -1,7 +1,7 @@
 """The Ed25519 key with which the settlement engine signs its answers. It is created at the first start.
 
-A rotated key is published with a signature by the previous key. Tables that trust the previous key then
-accept the new key.
+After a rotation, the new key is published with the previous key's signature. Tables that trust the previous
+key then accept the new key.
 """
 
 import os

@@ -171,7 +171,7 @@ class Tally:
 
     @property
     def remembers(self) -> bool:
-        """Whether the game has state other than its bets. If so, a fresh game is not equivalent."""
+        """Whether the game has state other than its bets. If so, a fresh game is not equivalent to it."""
         return self._game.remembers
 
     def cost(self, request: Request) -> int:

@@ -47,8 +47,8 @@ _OUTLIER_FACTOR = 3.0
 RESTING_S = 1.0
 """Time without movement after which a die is treated as placed."""
 MOVED_MM = 50.0
-"""Minimum distance between two successive dice in a log. At a shorter distance it is treated as the same
-die, moved."""
+"""Minimum distance between two successive dice in a log. A closer position is treated as that of the same
+die after a movement."""
 
 
 @dataclass(frozen=True, slots=True)

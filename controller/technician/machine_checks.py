@@ -222,7 +222,7 @@ GROUPS: Mapping[str, str] = {
 
 
 def controller(status: Report | None, why: str) -> Iterator[Finding]:
-    """Check a running controller's status; `why` is the reason for a missing status."""
+    """Check a running controller's status; `why` is the reason if there is no status."""
     if status is None:
         yield Finding("fault", "controller", why, "systemctl start table, or tablectl run TABLE")
         return

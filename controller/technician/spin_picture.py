@@ -170,7 +170,7 @@ def _laps(run: BallRun | None) -> Iterator[tuple[float, float]]:
 
 
 def _run_points(trace: SpinTrace, zero: int) -> tuple[RunPoint, ...]:
-    """Return the points of the run and its end, all with the same uncertainty in revolutions."""
+    """Return the points of the run, including its end, all with the same uncertainty in revolutions."""
     run = trace.ball()
     if run is None:
         return ()

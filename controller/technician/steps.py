@@ -411,7 +411,7 @@ class RollBoth:
                 pass
 
     def is_complete(self, quiet_s: float) -> bool:
-        """Return whether both dice have come to rest or been lost, or no more readings arrive."""
+        """Return whether both dice have come to rest or been lost, or readings have stopped arriving."""
         return len(self.ended) > 1 or (bool(self.times_us) and quiet_s > SETTLED_S)
 
     def findings(self) -> Sequence[SensorFinding]:

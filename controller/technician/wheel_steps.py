@@ -291,7 +291,7 @@ class PlayGame:
         flags = [status.flags for status in self.states if status.flags]
         rpm = None if last.rotor_rpm_x10 is None else last.rotor_rpm_x10 / 10
         speed = "an unknown speed" if rpm is None else f"{rpm} rpm"
-        turning = TURNING_IN_WORDS[last.direction] if last.direction else "of unknown direction"
+        turning = TURNING_IN_WORDS[last.direction] if last.direction else "in an unknown direction"
         message = f"number {last.number}, rotor {turning} at {speed}"
         faults = [f"the wheel reported flags {sorted(set(flags))} (docs/devices/ss2.md)"] if flags else []
         return [finding("wheel_status", message, *faults, number=str(last.number), rpm=rpm)]
