@@ -1,13 +1,11 @@
 """A renderer for videos of two thrown dice, as seen by a camera over one end of the table.
 
-The tests of the dice camera use the pictures. Pictures have perspective, lens distortion, a lamp, shadows,
-motion blur, translucence and noise. They show the sides of the dice, and pips can reflect the lamp. Lengths
-are in millimetres: x and y on the felt, z up. This module requires the `vision`
-extra.
+The tests of the dice camera use the pictures. They are rendered with perspective, lens distortion, a lamp,
+shadows, motion blur, translucence and noise. They show the sides of the dice, and pips can reflect the lamp.
+Lengths are in millimetres: x and y on the felt, z up. This module requires the `vision` extra.
 
 Only the parts of a frame that contain dice or shadows are rendered. In the rest of the frame, only the noise
-changes.
-Stills show the area around one die with `zoom` times the resolution, like the full readout of an image
+changes. Stills show the area around one die at `zoom` times the resolution, like the full readout of an image
 sensor.
 """
 
@@ -22,10 +20,10 @@ import numpy as np
 from drivers.vision.arrays import Array
 
 NORMALS = np.array([[1, 0, 0], [0, 1, 0], [0, 0, 1], [0, 0, -1], [0, -1, 0], [-1, 0, 0]], dtype=float)
-"""Outward normals of faces 1 to 6 on the die's axes, as in `drivers.sim.bodies`."""
+"""Outward normals of faces 1 to 6 in the die's coordinates, as in `drivers.sim.bodies`."""
 _FACE_U = NORMALS[[1, 2, 1, 1, 2, 1]]
 _FACE_V = np.cross(NORMALS, _FACE_U)
-"""With `_FACE_U`, the directions of each face's two edges on the die's axes."""
+"""With `_FACE_U`, the directions of each face's two edges in the die's coordinates."""
 _PIP_POSITIONS = {
     1: [(0.0, 0.0)],
     2: [(-1.0, -1.0), (1.0, 1.0)],
@@ -84,7 +82,7 @@ class Lens:
         return _pose(self.place_mm, self.looks_at_mm)[:2]
 
     def project(self, points_mm: Array) -> Array:
-        """Return the pixels (n, 2) of points (n, 3) on the table."""
+        """Return the pixel coordinates (n, 2) of points (n, 3) on the table."""
         _, moved, turned = _pose(self.place_mm, self.looks_at_mm)
         found, _ = cv2.projectPoints(
             np.asarray(points_mm, float).reshape(-1, 1, 3),
@@ -120,7 +118,7 @@ class DieMaterial:
     pitch_fraction: float = 0.27
     """Distance of the outer pips from the middle of the face, as a fraction of the edge."""
     translucence: float = 0.25
-    """Fraction of the felt that shows through the body, from 0 (opaque) to 1."""
+    """How much of the felt shows through the body, from 0 (nothing) to 1."""
     shine: float = 0.0
     """Strength of the lamp's reflection in the pips, from 0 to 1."""
 
@@ -318,7 +316,7 @@ def _texture(look: DieMaterial, up: int) -> tuple[Array, Array]:
 MOMENTS = 3
 """Exposures per frame, enough for motion blur of up to one die edge in length."""
 NOISES, NOISE_STEP_PX = 4, 7
-"""Frames cycle through NOISES crops of one noise pattern and their mirror images."""
+"""Frames cycle through NOISES crops of one noise pattern; every second crop is mirrored."""
 MARGIN_PX = 14
 SIGHT_STEP_US = 10_000
 
@@ -373,7 +371,7 @@ class Filming:
         self._noises = [grain[at : at + height, at : at + width] for at in range(0, reach, NOISE_STEP_PX)]
         self._count = 0
         self._bare: dict[int, Array] = {}
-        """Cached pictures of the empty table with noise, by the number of the noise crop and mirroring."""
+        """Cached pictures of the empty table with noise, by the frame's number in the cycle."""
 
     def lay_chip(self, place_mm: tuple[float, float], colour: tuple[int, int, int], across_mm: float) -> None:
         """Place a chip on the felt, where it is visible in all later frames."""

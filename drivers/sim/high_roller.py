@@ -299,8 +299,10 @@ class Simulation:
         self.reopen_game()
 
     def play_single_roll(self, mix: Mapping[str, float], stage: str) -> Scene:
-        """Play one roll with a kind drawn from `mix`; begin a game first if none is in progress at
-        `stage`."""
+        """Play one roll of a kind drawn from `mix`.
+
+        Begin a game first if none is in progress at the current `stage`.
+        """
         if stage == "won":
             self.reopen_game()
         if stage in ("button_draw", "won"):
@@ -402,7 +404,10 @@ def play_session(
 
 
 def _as_dealer(reading: AnyReading) -> AnyReading:
-    """Return a craps table's reading; attribute an input to the dealer, who runs this game alone (H-EQ-2)."""
+    """Return a craps table's reading, with the dealer as the source of an input.
+
+    The dealer runs this game alone (H-EQ-2).
+    """
     if isinstance(reading, Input):
         return msgspec.structs.replace(reading, by="dealer")
     return reading

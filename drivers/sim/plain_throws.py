@@ -62,7 +62,10 @@ def good_throw(thrower: Thrower, offsets: tuple[int, int] | None = None) -> Scri
 
 
 def check_rests(thrower: Thrower, script: Script, *, free: tuple[int, ...] = (0, 1)) -> None:
-    """Raise RedrawError unless the dice lie apart and the dice in `free` are clear of zones and rails."""
+    """Raise RedrawError unless the dice lie apart.
+
+    The dice in `free` must also be clear of zones, rails and the far wall.
+    """
     places = [path.end_point for path in script.paths]
     if len(places) == 2 and math.dist(*places) < 2.5 * thrower.table.die_mm:
         raise RedrawError
@@ -466,8 +469,10 @@ def _in_zone(thrower: Thrower, kind: Surface, called: Surface) -> Script:
 
 
 def _struck(thrower: Thrower, offsets: tuple[int, int] | None = None) -> tuple[Script, int]:
-    """Return a throw in which one path ends at the wall and the other die is at rest; also return the index
-    of the unfinished path."""
+    """Return a throw in which one die's path ends at the wall and the other die comes to rest.
+
+    Also return the index of the unfinished path.
+    """
     hands, reaches, after = thrower.hands(), thrower.reaches(), offsets or thrower.offsets()
     stray = thrower.rng.randint(0, 1)
     paths = [full_path(thrower, hands[i], after[i], reaches[i]) for i in (0, 1)]

@@ -92,9 +92,9 @@ class Staff:
     """Action that follows when the person presses Enter."""
     rulings: str
     begins: str
-    """Text at the start of an attempt; some attempts take half a minute."""
+    """Text shown at the start of an attempt, which can take half a minute."""
     begins_game: str = ""
-    """Text at the start of a game that begins with preparations."""
+    """Text shown at the start of a game that begins with preparations."""
     void: str
     """Input for an attempt that does not count."""
     role: str

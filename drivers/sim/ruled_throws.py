@@ -104,7 +104,7 @@ def _unread(thrower: Thrower, confidence: float, *, face_seen: bool, ruled: bool
 
 
 def camera_down_ruled(thrower: Thrower) -> Script:
-    """The camera goes down during the throw; the boxperson, who saw it, sets the dice."""
+    """The camera goes down during the throw; the boxperson, who saw the dice, calls No Roll or sets them."""
     return _ruled_later(thrower, camera_down(thrower))
 
 

@@ -184,7 +184,8 @@ class Disagreement:
     """A difference between the published outcomes of an attempt and the ground truth; `fault` is its kind.
 
     `wrong`: the result is wrong. `wrong_reasons`: a void is correct, but its reasons are not.
-    `needless_void`: a valid throw or spin is void. `needless_review`: the readings decide the attempt.
+    `needless_void`: a valid throw or spin is void. `needless_review`: an attempt is under review
+    although the readings decide it.
     `silent`: an outcome is missing. `late_close`: bets are open when the ball drops.
     """
 

@@ -114,8 +114,8 @@ OWN_NAMES: Mapping[str, str] = {
     "pocket_ball": "pockets",
     "card": "shoe",
 }
-"""Device names in simulated sessions, by kind of reading. A wall's sensor is named after the wall, such as
-`wall-left`."""
+"""Device names in simulated sessions, by kind of reading. A wall's sensor is named after the wall:
+`wall-left`, for example."""
 
 
 class UnplayableTableError(ValueError):

@@ -90,7 +90,8 @@ def hop(croupier: Croupier) -> Spin:
     place = croupier.house.wheel.pocket_reader_deg / 360
     seen = [t for t, _ in spin.play.rotor.passes(place, other) if t > fall.settle_s]
     spin.play.rests.append((other, seen[croupier.rng.randint(0, 1)] + croupier.rng.uniform(0.2, 0.8)))
-    # The fall has no bounces, because a pulse from that pocket a turn earlier would add a third reading.
+    # The fall has no bounces, because the reader might detect one in the first pocket and so read that pocket
+    # three times.
     spin.play.fall = replace(fall, legs=())
     return spin
 
@@ -241,7 +242,7 @@ def _kind(*, after: tuple[float, float], other_way: bool, weak: bool) -> Callabl
 
 
 def caught_dropped(croupier: Croupier) -> Spin:
-    """The ball is caught before its fourth turn, held for seconds, and dropped into the rotor."""
+    """The ball is caught in its first four turns, held for several seconds, and dropped into the rotor."""
     rng = croupier.rng
     spin = croupier.spin(rng.uniform(9.0, 18.0))
     caught = spin.ball.caught(rng.uniform(1.0, 3.6))
@@ -256,7 +257,7 @@ def caught_dropped(croupier: Croupier) -> Spin:
 
 
 def caught_dropped_late(croupier: Croupier) -> Spin:
-    """The ball is caught after five turns or more, held for seconds, and dropped into the rotor."""
+    """The ball is caught after five turns or more, held for several seconds, and dropped into the rotor."""
     rng = croupier.rng
     spin = croupier.spin(rng.uniform(12.0, 18.0))
     caught = spin.ball.caught(rng.uniform(5.0, 8.0))

@@ -1,8 +1,8 @@
 """Runs a virtual table behind pseudo-terminals. No other module of the simulation blocks.
 
 A single thread runs the table. One folder contains the links to the ports and a pipe that accepts fault
-requests, one JSON object per line. A virtual table that runs faster than real time serves only programs
-that use its clock, which is shared through a file and read by `FollowedClock`. The clock never runs ahead of
+requests, one JSON object per line. If a virtual table runs faster than real time, only programs that follow
+its clock can use it. The clock is shared through a file and read by `FollowedClock`. It never runs ahead of
 the virtual table. A busy machine therefore slows the session down, but does not change its results.
 """
 
@@ -162,7 +162,7 @@ class Pty:
         """Create a pseudo-terminal and link it under this name."""
         self.name = name
         self.sent_bytes = 0
-        """Bytes that the kernel has accepted for the table."""
+        """Number of bytes that the kernel has accepted for the table."""
         self.device, self._port = pty.openpty()
         tty.setraw(self._port)
         os.set_blocking(self.device, False)
@@ -176,8 +176,8 @@ class Pty:
         return int(_COUNT.unpack(count)[0])
 
     def write(self, data: bytes) -> None:
-        """Send bytes to the table; bytes that exceed the buffer are lost, as from a board with a closed
-        port."""
+        """Send bytes to the table. Bytes that do not fit into the buffer are lost, as they are when a real
+        board sends to a closed port."""
         with suppress(BlockingIOError):
             self.sent_bytes += os.write(self.device, data)
 
@@ -278,7 +278,7 @@ class Stage:
             self.close()
 
     def turn(self) -> None:
-        """Handle the work that is due, transfer bytes, and wait for the next event."""
+        """Do the work that is due, transfer bytes, and wait for the next event."""
         self.turns += 1
         now_us = self._clock.now_us()
         self._table.run(now_us)

@@ -1,6 +1,6 @@
 """A technician at the virtual table, who carries out the test steps that the table's test lamp shows.
 
-During a test, the table sends the lamp `test` to every board. The lamp's value is a request such as
+During a test, the table sets the lamp `test` on every board. The lamp's value is a request such as
 `throw_left-3`: an action, and a number that distinguishes it from the previous request.
 """
 

@@ -168,7 +168,7 @@ class Simulation:
             self.post(Card(t=self.now, dev="shoe", rank=rank, suit=suit, to=to))  # type: ignore[arg-type]  # a suit
 
     def rotation(self, dealt: DealtHands) -> list[tuple[str, str | None]]:
-        """Return the cards in dealing order: three rounds, each from the dealer's left."""
+        """Return the cards in dealing order: three rounds, each starting at the dealer's left."""
         positions = (*self.seats, DEALER)
         return [(position, dealt.hands[position][lap]) for lap in range(3) for position in positions]
 
@@ -309,7 +309,7 @@ def misdeal_while_dealing(table: Simulation, dealt: DealtHands) -> None:
 
 
 def misdeal_in_hold(table: Simulation, dealt: DealtHands) -> None:
-    """The dealer calls a misdeal just as the last position acts."""
+    """The dealer calls a misdeal just after the last position has acted."""
     table.deal_cards(table.rotation(dealt))
     table.act(dealt)
     table.enter("misdeal", after_s=0.15)

@@ -54,7 +54,7 @@ class Leg:
 
 @dataclass(frozen=True, slots=True)
 class Touch:
-    """A die's strike on a wall."""
+    """The impact of a die on a wall."""
 
     t_us: int
     side: Side
@@ -91,7 +91,7 @@ class Path:
         self.legs.append(Leg(begin, begin + run_us, self.end_point, to, speed, speed_there))
 
     def strike(self, side: Side, speed: float) -> None:
-        """Record a strike on a wall at the current end of the path."""
+        """Record an impact on a wall at the current end of the path."""
         along = self.end_point[1] if side in ("near", "far") else self.end_point[0]
         self.touches.append(Touch(self.end_us, side, along, speed))
 
@@ -173,10 +173,10 @@ class Script:
     seen: list[AnyReading] = field(default_factory=list)
     """The camera's readings apart from tracks and resting positions."""
     extra: list[AnyReading] = field(default_factory=list)
-    """Inputs of people, and health readings of devices."""
+    """People's inputs, and the devices' health readings."""
     collected_us: int | None = None
     final_places: dict[int, Point] = field(default_factory=dict)
-    """Final position of a die (by index) that was moved after its path ended."""
+    """Final positions of dice that were moved after their paths ended, by index of the die."""
     truth: Truth | None = None
 
     @property
@@ -266,7 +266,7 @@ class Thrower:
         path.go(to, speed, max(arrive * 0.985, 0.05))
 
     def strike_far(self, path: Path, reach: Reach) -> None:
-        """Add a flight to the far wall and the strike on it."""
+        """Add a flight to the far wall and the impact on it."""
         self.fly(path, (self.far_u, reach.y_mm), reach.launch, reach.arrive)
         path.strike("far", reach.arrive)
 

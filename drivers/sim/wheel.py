@@ -15,7 +15,8 @@ from drivers.sim.wheel_sensors import WHEEL, Optics
 
 LAUNCHES_AFTER_S = (8.0, 12.0)
 _SEEN_AFTER_S = 2.0
-"""Time after a launch by which the beams have detected a lap of the ball, so the table knows of the spin."""
+"""Time after a launch by which the beams have detected a lap of the ball, so that the table has noticed the
+spin."""
 AMERICAN = Wheel(
     pockets="american",
     pockets_clockwise=STANDARD_POCKETS["american"],
@@ -131,7 +132,7 @@ def dying_beam(croupier: Croupier) -> RuledSpin:
 
 
 def short_spin(croupier: Croupier) -> RuledSpin:
-    """The ball makes only two or three turns."""
+    """The ball makes only 1.8 to 2.8 turns."""
     return RuledSpin(croupier.spin(croupier.rng.uniform(1.8, 2.8)))
 
 
@@ -196,7 +197,8 @@ def ball_gone(croupier: Croupier) -> RuledSpin:
 
 def rotor_reversed(croupier: Croupier) -> RuledSpin:
     """The dealer reverses the rotor while the ball runs."""
-    # By then, the slowest rotor has passed the index twice since the launch, and the ball is still running.
+    # At the reversal, even the slowest rotor has made almost two turns since the launch, and the
+    # ball is still running.
     after_s = croupier.rng.uniform(8.0, 9.5)
     spin = croupier.spin(
         croupier.rng.uniform(10.0, 28.0),
@@ -379,7 +381,7 @@ def simulate(
     dead_beams: frozenset[int] = frozenset(),
     rules: str = "roulette",
 ) -> tuple[Header, Feed, list[Scene]]:
-    """Play `n` spins with kinds drawn from `mix`, on a drawn wheel if `wheel` is None.
+    """Play `n` spins with kinds drawn from `mix`, on a random wheel if `wheel` is None.
 
     The same seed produces the same session. The first spin is always valid. The beams in `dead_beams` have
     failed.

@@ -124,7 +124,7 @@ def single_zero(rng: Random) -> House:
 
 
 def light_ball(rng: Random) -> House:
-    """A light ball, which friction slows more than the air does."""
+    """A light ball, which is slowed more by friction than by the air."""
     return house(rng, law=LossLaw(friction=rng.uniform(0.04, 0.065), drag=rng.uniform(0.025, 0.035)))
 
 
@@ -140,7 +140,7 @@ def with_knee(rng: Random) -> House:
 
 
 def tilted(rng: Random) -> House:
-    """A bowl tilted by 0.1 to 0.3 degrees, whose balls drop in one part of the rim."""
+    """A bowl tilted by 0.1 to 0.3 degrees, so that the ball always drops from the same part of the rim."""
     return house(rng, rng.choice((3, 4)), tilt_deg=rng.uniform(0.1, 0.3))
 
 
@@ -203,7 +203,7 @@ def dragging_rotor(rng: Random) -> House:
 
 
 def jittery(rng: Random) -> House:
-    """Sensors with a jitter of 1 to 2 ms, and beams up to a degree from their stated angles."""
+    """Sensors with a jitter of 1 to 2 ms, and beams up to a degree off their stated angles."""
     drawn = house(rng, rng.choice((3, 4)), jitter_ms=rng.uniform(1.0, 2.0))
     misalignment = tuple(rng.uniform(-1.0, 1.0) for _ in drawn.wheel.beams_deg)
     return replace(drawn, optics=replace(drawn.optics, askew_deg=misalignment, reader_jitter_s=0.006))

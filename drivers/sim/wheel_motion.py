@@ -73,7 +73,7 @@ class Bowl:
     """Angle of the track's lowest point."""
     stretches: tuple[Stretch, ...] = ()
     grain: tuple[float, ...] = ()
-    """Relative deviation of the friction in each of the track's equal parts."""
+    """Relative deviation of the friction in each part of the track; all parts have the same length."""
 
     @cached_property
     def profile(self) -> tuple[tuple[float, float, float, float], ...]:
@@ -147,7 +147,7 @@ class Run:
         return [self.at(first + lap) for lap in range(laps) if first + lap < self.turns]
 
     def caught(self, turns: float) -> "Run":
-        """Return the run as stopped by a person's hand after at most this many turns."""
+        """Return this run, stopped by a person's hand after at most this many turns."""
         kept = self.clock_s[: math.ceil(turns * STEPS) + 2]
         return Run(self.launch_s, self.start, self.direction, kept, min(turns, self.turns), dropped=False)
 
@@ -251,7 +251,7 @@ class Rotor:
         return self._speeds[step] + fraction * (self._speeds[step + 1] - self._speeds[step])
 
     def passes(self, place: float, behind: float = 0.0) -> list[tuple[float, int]]:
-        """Return the time and direction of each passage of a rotor point past an angle of the bowl.
+        """Return each time at which a point of the rotor passes an angle of the bowl, with the direction.
 
         The point is `behind` turns clockwise from the mark.
         """
