@@ -21,8 +21,8 @@ from drivers.vision.arrays import Array
 from drivers.vision.moving import Spot
 
 MAX_HOLD_US = 80_000
-"""Maximum time for which a spot waits for a path. By default, a table accepts a point up to 120 ms after its
-timestamp (`max_lateness_ms`); the remaining time is for transmission."""
+"""Maximum time for which a spot waits to be assigned to a path. By default, a table accepts a point up to
+120 ms after its timestamp (`max_lateness_ms`); the remaining time is for transmission."""
 UNEVEN_EDGES = 0.6
 UNEVEN_FRACTION = 0.25
 """Maximum deviation from a constant velocity: UNEVEN_EDGES die edges plus UNEVEN_FRACTION of the die's step.
@@ -137,8 +137,8 @@ STATIONARY_EDGES = 0.1
 """Motion between two frames, in die edges, below which an object is stationary. A die rolling at 10 cm/s
 moves farther."""
 MAX_AREA_DIFFERENCE = 0.25
-"""Maximum relative difference in area between two views of one object. Changes in the light
-cause a smaller difference."""
+"""Maximum relative difference in area between two views of one object. Changes in the light cause a smaller
+difference."""
 REMOVED_US = 1_000_000
 """Time without a sighting after which an object is assumed to have been removed. A passing hand hides an
 object for a shorter time."""
@@ -154,7 +154,7 @@ def is_stationary(path: Sequence[Sighting], die_px: float) -> bool:
 
 
 class KnownObjects:
-    """Known objects on the table that are not dice of a throw."""
+    """Objects on the table that are known not to be dice of a throw."""
 
     def __init__(self) -> None:
         self._known: list[Sighting] = []

@@ -24,7 +24,7 @@ DIAGONAL = (0.46 * EDGE_PX, 0.98 * EDGE_PX)
 MIN_TWO_DIAGONAL = 0.55 * EDGE_PX
 # Minimum diagonal of a 3. Its middle pip is further evidence, so dice with closely spaced pips are accepted.
 MIN_THREE_DIAGONAL = 0.47 * EDGE_PX
-# Maximum distance, caused by perspective, of the other diagonal's pips from a square's corners.
+# Maximum distance of the other diagonal's pips from the corners of a square. Perspective shifts the pips.
 CORNER_REACH = 0.17 * EDGE_PX
 SITE_REACH = 0.085 * EDGE_PX  # maximum distance of a pip from its position in the lattice
 # Maximum ratio of the radii of two pips of one face. Glare and blur reduce the radius of some pips.
@@ -47,7 +47,7 @@ class Face:
 
 
 def find_faces(pips: Pips) -> list[Face]:
-    """Return every pattern of a 2 to 6 that the spots form; most patterns are not dice."""
+    """Return every face from 2 to 6 whose pattern the spots form; most of these are not faces of dice."""
     good = np.flatnonzero(pips.fit * pips.aspect > MIN_GOOD_FIT)
     pairs = _pairs(pips, good)
     if not len(pairs):
@@ -221,7 +221,10 @@ def turned_axes(turn_deg: float) -> Array:
 
 
 def profiles(image: Array, centre: Array, axes: Array, along: Array) -> Array:
-    """Return the picture's values at OUTWARD across each side (+x, -x, +y, -y): (4, outward, along, 3)."""
+    """Return the picture's values at the distances OUTWARD across each side (+x, -x, +y, -y).
+
+    The result has the shape (4, outward, along, 3).
+    """
     parts = []
     for axis, other in ((axes[0], axes[1]), (-axes[0], axes[1]), (axes[1], axes[0]), (-axes[1], axes[0])):
         parts.append(

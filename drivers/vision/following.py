@@ -56,16 +56,16 @@ newer than the die's point in the previous frame.
 """
 RELEASE_AGE_US = 100_000
 """Maximum age of a release, relative to the frame in which the spot is recognized as a die. A release can be
-older than a resting position, because it requires no face."""
+older than a resting position, because no face has to be read for it."""
 COLLECTED_US = 120_000
 """Time without a sighting after which a die is assumed to have been collected."""
 SAME_HAND_US = 170_000
-"""Two dice left the hand together if the second comes into view near the first die's release position within
-this time of the first release."""
+"""Two dice are assumed to have left the hand together if the second die comes into view within this time of
+the first release and near the first die's release position."""
 MAX_TOGETHER_US = 150_000
-"""A rule set's `simultaneous_ms`. Dice that form one spot for a long time left the hand together, but by the
-time they separate, the table would reject their release as too old. If the second release would have to be
-timestamped more than this time after the first, it is not reported, and a person rules."""
+"""The rule sets' `simultaneous_ms`. Dice that form one spot for a long time left the hand together, but by
+the time they separate, the table would reject their release as too old. If the second release would have to
+be timestamped more than this time after the first, it is not reported, and a person rules."""
 SEPARATION_EDGES = 3.0
 """Maximum distance, in die edges, between two dice in the first frame after their common spot split."""
 MIN_AREA_FACES = 0.3
@@ -129,7 +129,10 @@ class Follower:
         return next((trail.unread_reason for trail in self._trails if trail.die == die), "")
 
     def lose_remaining(self, t_us: int) -> list[Reading]:
-        """Report as lost each die that is not reported at rest; call this when the video or the view ends."""
+        """Report as lost each die that has not been reported at rest.
+
+        Call this when the frames end or a fault of the view begins.
+        """
         readings: list[Reading] = []
         for trail in self._trails:
             if not trail.lost and not trail.rest_reported:
@@ -338,7 +341,7 @@ class Follower:
                 difference = outlines.difference_from_flat(shape)
                 if difference:
                     trail.unread_reason = (
-                        f"its outline differs from a die flat on the felt by {difference:.0%} of a face"
+                        f"its outline differs from that of a flat die by {difference:.0%} of a face"
                     )
                     seen = None
             agreed = seen is not None and trail.read is not None and _are_same(seen, trail.read)

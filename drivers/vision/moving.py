@@ -64,14 +64,14 @@ def median_picture(frames: list[Array]) -> Array:
 
 
 class Background:
-    """A picture of the empty table, without objects on it, that follows slow changes of light."""
+    """A picture of the empty table that follows slow changes in the light."""
 
     def __init__(self, picture: Array) -> None:
         self._mean: Array = half(picture).astype(np.float32)
         self._now: Array = half(picture)
 
     def spots(self, picture: Array, min_area: float) -> list[Spot]:
-        """Return the spots of at least this area, in square pixels, and update the empty table."""
+        """Return the spots of at least this area, in square pixels; then update the empty table's picture."""
         small = half(picture)
         mask = _difference_mask(small, self._now)
         self._learn(small, mask)
@@ -139,7 +139,7 @@ class Background:
         return kinds
 
     def _learn(self, small: Array, mask: Array) -> None:
-        """Update the empty table everywhere except at spots and their surroundings."""
+        """Update the picture of the empty table everywhere except at spots and their surroundings."""
         free = cv2.dilate(mask, np.ones((9, 9), np.uint8)) == 0
         cv2.accumulateWeighted(small, self._mean, 0.02, free.astype(np.uint8))
         self._now = cv2.convertScaleAbs(self._mean)

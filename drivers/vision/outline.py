@@ -2,7 +2,7 @@
 
 A cube that leans by 10 degrees shows a sixth of an edge more on one side than a flat cube. An area beyond a
 flat die's outline might be a flank, a chip under the die, the other die or a finger. The check does not
-distinguish these; it never reports a die with such an outline as flat.
+distinguish between them, but it never reports a die with such an outline as flat.
 """
 
 from collections.abc import Iterator, Sequence
@@ -36,7 +36,7 @@ MIN_TILT_FIT = 0.88
 which a tilt is reported."""
 
 OTHER_DIE = 3
-"""The value of a pixel covered by another die, besides TABLE, OTHER and UNSURE."""
+"""A fourth value of a pixel, besides TABLE, OTHER and UNSURE: another die covers the pixel."""
 
 _CUBE = np.array(list(product((-0.5, 0.5), repeat=3)))
 
@@ -53,7 +53,7 @@ class Shape:
 
 
 class Outlines:
-    """The outlines of dice in part of a still from one rig."""
+    """The outlines of dice in a part of a still from one rig."""
 
     def __init__(self, rig: Rig, zoom: float, low: Array, die_px: float) -> None:
         """Prepare for a part of a still.
@@ -89,7 +89,7 @@ class Outlines:
         return Shape(middle, seen.side, _connected_part(left, middle))
 
     def difference_from_flat(self, shape: Shape) -> float:
-        """Return the difference of a shape from a flat die's, in die faces; 0 if blur can explain it.
+        """Return how far a shape differs from a flat die's, in die faces; 0 if blur can explain this.
 
         Both an area outside the outline and an area missing inside it are differences. A die that leans
         towards the camera hides a flank that a flat die would show.
@@ -114,7 +114,10 @@ class Outlines:
         return unsure <= MAX_UNSURE_FRACTION * cv2.countNonZero(around)
 
     def tilt_deg(self, shape: Shape) -> float | None:
-        """Return the tilt of a cube with this shape; None if no leaning cube has this shape."""
+        """Return the tilt of a cube with this shape.
+
+        Returns None if no leaning cube has this shape or the camera's position is unknown.
+        """
         if not self._rig.has_position:
             return None
         best, tilt = 0.0, 0.0

@@ -224,8 +224,8 @@ class Pair:
     def _match(self) -> None:
         """Pair two tracks whose rays meet repeatedly, if neither track's rays meet those of a third.
 
-        Tracks whose rays no longer meet are unpaired, because a camera might confuse two dice that formed one
-        spot.
+        Tracks whose rays no longer meet are unpaired, because a camera might have confused two dice that
+        formed one spot.
         """
         first, second = self._dice
         misses = {
@@ -306,7 +306,7 @@ class Pair:
         return _point_at(point, place, error, self._device, die)
 
     def _handle_rest(self, camera: int, t_us: int, reading: DieRest) -> list[Reading]:
-        """Return a resting position if only one camera sees the die or both cameras have reported it.
+        """Return a resting position if only one camera sees the die or both have reported it at rest.
 
         Otherwise the first report waits in `_rests`.
         """
@@ -390,7 +390,10 @@ class Pair:
 
 
 def _combine_rests(one: DieRest, other: DieRest) -> DieRest:
-    """Combine two cameras' resting positions of one die; keep the face unless the cameras disagree."""
+    """Combine two cameras' resting positions of one die.
+
+    The face is kept unless the cameras disagree or the die leans.
+    """
     leans = max(one, other, key=lambda rest: abs(rest.tilt_deg))
     if leans.tilt_deg or (one.up is not None and other.up is not None and one.up != other.up):
         return msgspec.structs.replace(leans, up=None, confidence=0.0, on="unknown")

@@ -2,7 +2,7 @@
 
 A face is accepted only if its pips form a lattice, its colour is even between the pips, its sides are at the
 distance given by the die's size, and no spot is left over. Contradictory evidence is recorded as a doubt with
-a reason. A picture with a doubt is refused, because an undetected misreading is a camera's worst fault.
+a reason. A picture with a doubt is refused, because an undetected misreading is the worst fault of a camera.
 """
 
 from collections.abc import Sequence
@@ -34,7 +34,7 @@ SIDE_STEP = 9.0  # minimum step at a side, in grey levels, averaged along the si
 MAX_LOPSIDED = 0.17  # maximum difference between the distances of two opposite sides, in edges
 OWN_SIDE = (0.45, 0.62)  # range of the distance of a 1's sides seen from above, in edges: about one half
 MAX_OWN_DIFFERENCE = 0.07  # maximum deviation of such a distance from the mean of the middle two, in edges
-MIN_CLEAR_STEP = 30.0  # minimum step at a clear side, in grey levels; false sides on a larger face have 25
+MIN_CLEAR_STEP = 30.0  # minimum step at a clear side, in grey levels; false sides on a larger face reach 25
 FAR_SIDE = 0.7  # minimum distance of a 2's farthest side from each of its pips, in edges
 # Distances from a 1's centre of the area beyond a side that a touching die would cover, in edges.
 BEYOND = np.linspace(0.6, 0.9, 9, dtype=np.float32)
@@ -283,7 +283,7 @@ def _find_possible_pip(image: Array, pips: Pips, face: Face, body: Body) -> str 
 
 
 def _other_places(face: Face, body: Body) -> list[tuple[int, list[Array]]]:
-    """Return each other number that more pips would make of a face, with the positions of these pips.
+    """Return the numbers into which additional pips would turn a face, with the positions of these pips.
 
     A number may occur twice, because a 1 becomes a 3 along either diagonal, and a 4 a 6 along either side.
     """
@@ -400,7 +400,7 @@ def _doubt_size(image: Array, one: _Candidate, pips: Pips, faces: Sequence[Face]
 
 
 def _is_whole_one(image: Array, pips: Pips, face: Face) -> bool:
-    """Return whether a 1 has at least three clear sides.
+    """Return whether a face is a 1 with at least three clear sides.
 
     Another die might be flush with the fourth side. The edge between the two tops is then barely visible, and
     the other die's pips appear to be on the 1's face.
@@ -414,7 +414,7 @@ def _is_whole_one(image: Array, pips: Pips, face: Face) -> bool:
 
 
 def _area(one: _Candidate) -> float:
-    """Return a face's area in die faces, computed from the nearer side of each opposite pair.
+    """Return a face's area in die faces, computed from the nearer side of each pair of opposite sides.
 
     The opposite sides of an apparent 4, formed by pips of two touching dice, are at different distances.
     """

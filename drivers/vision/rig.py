@@ -1,7 +1,7 @@
 """Converts between a camera's pixels and positions on its table, as described by a rig file.
 
 A rig file is written by hand or by `tablectl camera calibrate`. Points alone determine the felt's plane.
-Points and a lens also determine the camera's position, which corrects for a die's height above the felt.
+Points and a lens also determine the camera's position, which is needed to correct for a die's height.
 """
 
 from collections.abc import Iterator
@@ -17,8 +17,8 @@ from controller.model.geometry import DiceTable
 from drivers.vision.arrays import Array
 
 UNKNOWN_HEIGHT_MM = 75.0
-"""RMS height of a moving die above a die on the felt. In 20,600 points of 230 rendered throws, it was 75 mm
-within 60 mm of the wall and 65 mm over the whole view.
+"""RMS height of a moving die above its height at rest on the felt. In 20,600 points of 230 rendered throws,
+this height was 75 mm within 60 mm of the wall and 65 mm over the whole view.
 """
 MIN_POINTS = 4
 """Minimum number of points that determine a plane."""
@@ -101,7 +101,7 @@ class RigFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     socket: str = ""
     """The socket for the camera's readings: the `port` of the table's json-camera device, without `unix:`."""
     evidence: EvidenceSettings | None = None
-    """Storage of the pictures for each call. By default, no pictures are kept."""
+    """Storage of pictures for each call. By default, no pictures are kept."""
 
 
 class RigError(ValueError):

@@ -6,7 +6,7 @@ wider than any pip of a small die.
 
 A part of a large die's face can also look like a smaller face: two pips of a 4 look like a 2. The area
 between two pips of one face shows only that face. An edge separates the pips of two dice, and the pips of a
-top and a flank. A grid's holes are distinguished from pips because they continue beyond a face.
+top from those of a flank. The holes of a grid differ from pips in that the grid continues beyond a face.
 """
 
 from collections.abc import Sequence
@@ -29,7 +29,7 @@ MIN_STEP_RATIO = 0.5  # minimum step in each line across a side, as a fraction o
 MAX_SPREAD = {1: 1.2, 2: 1.2, 3: 1.8, 4: 1.8, 5: 1.8}
 """Maximum size of the connected area that has a pip's colour, as a multiple of the pip's area, by the face's
 number. Under a lamp, 1.1 was measured on a 1 or 2 and 1.6 on a 3, 4 or 5. A 6 has no limit, because its pips
-can join."""
+can merge."""
 SPREAD_REACH = 3.0  # radius of the searched area, in pip radii
 # Minimum radius of a 2's pips, as a fraction of the distance between them: 0.13 was measured.
 MIN_PAIR_RADIUS = 0.09
@@ -101,7 +101,7 @@ _SIX = np.array([-1 - 1j, 1 - 1j, -1 + 1j, 1 + 1j, -1j, 1j])
 def larger_edge(
     image: Array, pips: Pips, face: Face, others: Sequence[Face], whole: set[int]
 ) -> float | None:
-    """Return a die's edge in pixels, measured on the larger face of which `face` is a part.
+    """Return a die's edge in pixels, measured on the larger face that contains `face`.
 
     Returns None if the face is whole.
 

@@ -103,7 +103,7 @@ AGREEING_STILLS = 2
 def read_face_at(
     part: Array, low: Array, zoom: float, place: Array, die_px: float, *, near_edges: float = NEAR_EDGES
 ) -> tuple[DieSeen | None, str]:
-    """Return the die at a position in the frame, and an empty string; or None and the reason.
+    """Return the die at a position in the frame and an empty string, or None and the reason for the failure.
 
     The part must show exactly one die near the position, and the die's face must be certain.
 

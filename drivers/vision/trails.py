@@ -22,15 +22,14 @@ TOGETHER_FACES = 1.9
 BOTH_FRACTION = 0.8
 """Minimum area of a spot of two dice, as a fraction of the sum of their areas in the previous frame."""
 SCRAP_FRACTION = 0.5
-"""Minimum area of a die next to a spot that contains both dice, as a fraction of a die's previous area. A
-smaller spot is a shadow or glare."""
+"""Minimum area of a die, as a fraction of the dice's mean area in the previous frame. A smaller spot next to
+a spot that contains both dice is a shadow or glare."""
 JOINED_FACTOR = 1.4
 """Minimum factor by which a spot's area increases when a second die joins it."""
 MAX_EDGES_PER_US = 8.0 / 19_000
 """Maximum speed of a die. Thrown 19 mm dice move at 1 to 7 m/s, and a die near the camera appears faster."""
 PACE_FRAMES = 5
-"""Number of latest frames in which a die's highest speed is taken as its limit. A bounce does not accelerate
-a die."""
+"""Number of recent frames from which a die's maximum speed is taken. A bounce does not accelerate a die."""
 CUT_MAX_EDGES = 2.5
 """Maximum distance, in die edges, of a die at the border from its predicted position. The border cuts off a
 part of the die and its blur."""
@@ -201,7 +200,7 @@ def blur_error(spot: Spot, die_px: float) -> float:
 
 
 def _split_spot(spot: Spot, trail: Trail, sharers: Sequence[Trail], t_us: int) -> Array:
-    """Return the centre of this trail's part of a spot, split between the predicted positions of the dice."""
+    """Split a spot between the predicted positions of its dice; return the centre of this trail's part."""
     ys, xs = np.nonzero(spot.mask)
     points = np.column_stack([xs, ys]) * HALF + (spot.left, spot.top)
     low, high = (spot.left, spot.top), (spot.right, spot.bottom)

@@ -1,4 +1,4 @@
-"""Detects whether a camera's view is covered, blinded, bumped, out of focus, flickering or frozen.
+"""Detects whether a camera is covered, blinded, bumped or out of focus, or its picture flickers or is frozen.
 
 Each frame is compared with the empty table at a quarter of the frame's size. A deviation that lasts for
 `MIN_FAULT_US` is a fault. While a fault is active, no dice are followed, because faces and tracks are valid
@@ -24,7 +24,7 @@ PLAIN_FRACTION = 0.3
 """Minimum contrast, as a fraction of the empty table's. A cloth over the camera leaves less contrast."""
 MIN_CHANGE = 40
 CHANGED_FRACTION = 0.6
-"""Maximum fraction of the view that dice, hands and sticks hide."""
+"""Maximum fraction of the view that dice, hands and sticks can hide."""
 WHITE, WHITE_FRACTION = 250, 0.2
 BLUR_FRACTION = 0.35
 """Minimum sharpness, as a fraction of the calibrated view's. Hands and dice add more edges than they hide."""
@@ -136,7 +136,10 @@ def _thumbnail(picture: Array) -> Array:
 
 
 def _sharpness(small: Array) -> float:
-    """Return the 99th percentile of a picture's second derivative; printed lines reach it, grain does not."""
+    """Return the 99th percentile of a picture's second derivative.
+
+    Printed lines reach this value, but grain does not.
+    """
     steep = np.absolute(
         np.asarray(cv2.Laplacian(cv2.GaussianBlur(small, (0, 0), 0.8), cv2.CV_32F), np.float32)
     )
