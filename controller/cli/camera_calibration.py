@@ -259,7 +259,7 @@ def _flat(at: FlatView, picture: Array, square_mm: float) -> BoardView:
     if view is None:
         raise CalibrationError(
             f"{at.path}: found fewer than {MIN_CORNERS} corners of the board's squares, expected the board"
-            f" flat in {at.corner}; show the whole board, and move the lamp to avoid glare"
+            f" lying flat in the corner {at.corner}; show the whole board, and move the lamp to avoid glare"
         )
     return view
 

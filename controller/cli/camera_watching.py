@@ -144,7 +144,7 @@ LEARNING_FRAMES = 31
 """Number of initial frames whose median is the empty table."""
 SILENT = "silent"
 BUMPED_MM = 6.0
-"""Minimum shift reported as a fault. A 10 mm shift must be detected; the measurement errs by 1 to 2 mm."""
+"""Minimum shift reported as a fault. A 10 mm shift must be detected; the measurement error is 1 to 2 mm."""
 
 
 class CameraWatch:

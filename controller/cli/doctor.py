@@ -225,7 +225,7 @@ def _members(
 def _without_free_text(
     findings: Sequence[Finding], status: Json | None, quiet: Json | None
 ) -> Iterator[Finding]:
-    """Yield the findings without people's text or values from the table's file, which might be secret."""
+    """Yield the findings without free text or values from the table's file, which might be secret."""
     of_status = set() if status is None else set(machine_checks.controller(status, ""))
     for found in findings:
         if found.about == table_checks.TABLE_FILE:

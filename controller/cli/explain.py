@@ -54,7 +54,7 @@ _WRAP_INDENT = len(_INDENT) + 7
 """Indent of a wrapped line, aligned with the second word of the first line."""
 _ENDINGS = (".svg", ".png")
 _RULINGS = frozenset({"No Roll", "No Spin", "Review", "Void"})
-"""Openings of a verdict's text that repeat the heading."""
+"""Opening words of a verdict that repeat the heading."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

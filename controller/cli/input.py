@@ -15,7 +15,7 @@ _INPUT_EXAMPLES = (
     "tablectl input no_roll reason=disputed",
 )
 WAIT_S = 5.0
-"""Maximum wait for an answer; the table decides on an input when no earlier reading can still arrive."""
+"""Maximum wait for an answer; the table decides on an input once no earlier reading can still arrive."""
 _FIRST: dict[str, str] = {
     "lock": "reason",
     "unlock": "reason",

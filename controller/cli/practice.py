@@ -286,7 +286,7 @@ class Practice:
         self._stopping = stopping
         self._go = threading.Event()
         self._under_way = False
-        """Whether an attempt has started and its result can't be seen yet."""
+        """Whether an attempt has started but its result can't be seen yet."""
         self._players = Random(seed)  # noqa: S311 - a reproducible simulation, not a secret
         self._failed = False
         self._had_request = False

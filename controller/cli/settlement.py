@@ -83,7 +83,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=real_number(0.001, 60, "seconds"),
         default=0.6,
         metavar="SECONDS",
-        help="the maximum time that a bet waits for its table's signed statement that bets are open"
+        help="the maximum time for which a bet waits for its table's signed confirmation that bets are open"
         " (default: %(default)s)",
     )
     run_it.add_argument(
@@ -208,7 +208,7 @@ def _check_database(database: str) -> None:
 
 
 def _action(arguments: argparse.Namespace) -> Callable[["Engine"], None]:
-    """Check the arguments; return the action, a function of the engine.
+    """Check the arguments; return the action as a function that takes the engine.
 
     Raises ValueError or SettingsError.
     """

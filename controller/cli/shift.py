@@ -118,7 +118,7 @@ def shift_lines(shift: Shift) -> Iterator[str]:
 
 
 def _sections(shift: Shift) -> Iterator[tuple[str, list[str]]]:
-    """Yield the title and the lines of each section; device outages are separate from other faults."""
+    """Yield the title and the lines of each section; device outages have a section of their own."""
     voids = sum(shift.voids.values())
     yield f"{counted(shift.results, 'result')}, {counted(voids, 'void')}", _by_count(shift.voids)
     open_now = sum(review.ended_us is None for review in shift.reviews)

@@ -1,4 +1,4 @@
-"""The simulation of `tablectl simulate`: people at a table, and its hardware on pseudo-terminals."""
+"""The simulation behind `tablectl simulate`: people at a table, and its hardware on pseudo-terminals."""
 
 import argparse
 import errno

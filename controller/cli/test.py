@@ -52,7 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--yes-i-am-at-the-table",
         action="store_true",
-        help=f"switch lamps and the buzzer without asking for the word {LAMP_WORD}",
+        help=f"switch on lamps and the buzzer without asking for the word {LAMP_WORD}",
     )
     parser.add_argument("--report", type=Path, metavar="FILE", help="write the report as JSON to a new file")
     add_guide(parser)
@@ -106,7 +106,7 @@ class GuidedTest:
         self._lamps = lamps if arguments.only is None or OUTPUTS in arguments.only else []
 
     def run(self) -> int:
-        """Test the device, report to the table and write the report; return the exit code."""
+        """Test the device, report the result to the table and write the report; return the exit code."""
         began = _now()
         self._guide.show(f"{self._begun['table']} is in test mode: nothing counts until this command ends.")
         self._add(self._health())
