@@ -38,7 +38,7 @@ class GameMachine(Protocol):
         """The state for late wagers; None if they are not accepted now (C34-MK-1b)."""
 
     def receive(self, reading: AnyReading) -> None:
-        """Handle a reading, in time order."""
+        """Handle the next reading, in time order."""
 
     def begins_attempt(self, reading: AnyReading) -> bool:
         """Return whether this reading begins an attempt."""

@@ -102,7 +102,7 @@ class Throws:
     # --- readings and timers ---
 
     def receive(self, reading: Reading) -> None:
-        """Handle a reading, in time order."""
+        """Handle the next reading, in time order."""
         attempts = self.attempts
         if attempts.in_progress:
             self._readings.append(reading)
@@ -283,7 +283,7 @@ class PlaysThrows(PlaysAttempts):
         return self.throws.attempts
 
     def receive(self, reading: Reading) -> None:
-        """Handle a reading, in time order."""
+        """Handle the next reading, in time order."""
         self.throws.receive(reading)
 
     def late(self, reading: AnyReading) -> None:

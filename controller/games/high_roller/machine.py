@@ -109,7 +109,7 @@ class HighRoller(PlaysThrows):
         return attempts.in_progress or attempts.state == "held" or bool(self._state.owed)
 
     def receive(self, reading: Reading) -> None:
-        """Handle a reading, in time order."""
+        """Handle the next reading, in time order."""
         if isinstance(reading, Card):
             self._handle_card(reading)
             return

@@ -201,7 +201,7 @@ class OldBall:
         return t - self._last_us > SURELY_SEEN_US
 
     def receive(self, reading: Reading) -> None:
-        """Handle a reading, in time order."""
+        """Handle the next reading, in time order."""
         if isinstance(reading, BallBeam):
             self._last_us = reading.t
             self.watch.follow(reading)

@@ -82,8 +82,8 @@ ROULETTE_TABLE = MachineTable(
     initial="betting",
     states={
         "betting": "bets are placed; the ball is not in the track",
-        "in_track": "the ball runs and bets are still accepted",
-        "no_more_bets": "the ball runs and bets are closed",
+        "in_track": "the ball is running and bets are still accepted",
+        "no_more_bets": "the ball is running and bets are closed",
         "dropped": "the ball has left the track and is falling into a pocket",
         "settled": "the number is called; losing bets are collected, then winners are paid",
     },
@@ -169,7 +169,7 @@ class Roulette(PlaysAttempts):
             last=last_spin,
         )
         self.receive: Callable[[Reading], None] = self.spins.receive
-        """Handles a reading, in time order."""
+        """Handles the next reading, in time order."""
         if standing_call is not None:
             number = standing_call.value
             self.attempts.resume(standing_call, number if isinstance(number, str) else None, self.snapshot())

@@ -102,7 +102,7 @@ class Spins(WheelSpins):
     # --- readings and timers ---
 
     def receive(self, reading: Reading) -> None:
-        """Handle a reading, in time order."""
+        """Handle the next reading, in time order."""
         kind, state = type(reading), self._machine.state
         if state == SPIN.in_progress and kind is BallBeam:
             self._handle_pulse(reading)

@@ -87,7 +87,7 @@ class WheelSpins(ABC):
 
     @abstractmethod
     def receive(self, reading: Reading) -> None:
-        """Handle a reading, in time order."""
+        """Handle the next reading, in time order."""
 
     @abstractmethod
     def timer(self, name: str, t: int) -> None:
@@ -185,7 +185,7 @@ class WheelSpins(ABC):
         return verdict.number
 
     def value_entered(self, entered: Input) -> str:
-        """Return the entered number. Raise InputRefused while the ball runs or for an unknown pocket."""
+        """Return the entered number. Raise InputRefused if the ball is running or the pocket is unknown."""
         if not self.result_can_be_entered(entered.t):
             raise InputRefused("result_not_in")
         number = str(entered.number)
@@ -229,7 +229,7 @@ class SmartSpins(WheelSpins):
     # --- readings and timers ---
 
     def receive(self, reading: Reading) -> None:
-        """Handle a reading, in time order."""
+        """Handle the next reading, in time order."""
         before = self.games.last
         if isinstance(reading, WheelStatus):
             self._note_pause(reading.t)

@@ -117,7 +117,7 @@ class Deals:
     # --- readings, timers and inputs ---
 
     def receive(self, reading: Reading) -> None:
-        """Handle a reading, in time order."""
+        """Handle the next reading, in time order."""
         attempts = self.attempts
         if isinstance(reading, Card) and self.would_begin(reading):
             self._begin(reading)

@@ -191,7 +191,7 @@ class ThreeCard(PlaysAttempts):
         return self._machine.state in ("no_more_bets", "dealing", "acting")
 
     def receive(self, reading: Reading) -> None:
-        """Handle a reading, in time order."""
+        """Handle the next reading, in time order."""
         self.deals.receive(reading)
 
     def begins_attempt(self, reading: Reading) -> bool:

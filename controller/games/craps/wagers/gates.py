@@ -291,7 +291,9 @@ class Gates:
                 return Refusal(self._line[wager].made, f"{wager} is accepted only while a point is on")
             if self._settings.one_come_per_roll.value and self._bet_this_roll(request):
                 if self._book.handed_back_this_roll(request.player, wager):
-                    reason = f"a {wager} was taken down since the last roll; bet again after the next roll"
+                    reason = (
+                        f"a {wager} has been taken down since the last roll; bet again after the next roll"
+                    )
                     return Refusal(_ONE_UNTIL_DECIDED, reason)
                 reason = f"a player may make only one {wager} bet per roll; bet on the next roll"
                 return Refusal(self._line[wager].made, reason)
