@@ -252,11 +252,11 @@ class _WallJudgement:
     def judge(self, warnings: int) -> WallFindings:
         """Judge every outcome that is not ruled out; if their consequences differ, a person decides."""
         judged = [die for die in self.scene.dice if not die.gone and die.seen]
-        account = self.met.account
-        assert account is not None
-        outcomes = _EVERY_OUTCOME if self._jumped_paths else account.possible
+        outcomes = _EVERY_OUTCOME if self._jumped_paths else self._account.possible
         meanings = {self._meaning(touched, judged, warnings) for touched in outcomes}
-        own_meanings = {self._meaning(touched, judged, warnings) for touched in account.possible_unswapped}
+        own_meanings = {
+            self._meaning(touched, judged, warnings) for touched in self._account.possible_unswapped
+        }
         self._note_near_end()
         # The rule set may forgive a missed wall. If the camera did not follow the die, however, the reported
         # resting position may not be the die's.
@@ -274,17 +274,21 @@ class _WallJudgement:
         return WallFindings()
 
     @property
+    def _account(self) -> Account:
+        account = self.met.account
+        assert account is not None
+        return account
+
+    @property
     def _jumped_paths(self) -> list[Path]:
         return [path for path in self.met.paths if path.jump_mm]
 
     @property
     def _beyond_walls(self) -> list[tuple[int, str]]:
         """Return each die that was seen behind a wall, with a description."""
-        account = self.met.account
-        assert account is not None
         seen = {
             label + 1: contact.seen
-            for label, contacts in enumerate(account.contacts)
+            for label, contacts in enumerate(self._account.contacts)
             for contact in contacts
             if contact.beyond
         }
@@ -313,9 +317,7 @@ class _WallJudgement:
         hit = tuple(
             e.wall for e in (self.met.best(0), self.met.best(1)) if e is not None and e.hit is Hit.YES
         )
-        account = self.met.account
-        assert account is not None
-        missed_with_any_names = meaning == "void" and account.missed_with_any_names
+        missed_with_any_names = meaning == "void" and self._account.missed_with_any_names
         for die in judged:
             best = self.met.best(die.number - 1)
             if best is None:
@@ -324,7 +326,7 @@ class _WallJudgement:
             if not missed_with_any_names:
                 self._report_die(best, die.number, meaning)
         if missed_with_any_names:
-            hit_by = "only one die" if any(map(any, account.possible)) else "neither die"
+            hit_by = "only one die" if any(map(any, self._account.possible)) else "neither die"
             seen = f"{hit_by} hit a wall, whether or not the camera swapped the dice's names"
             self.found.no_roll("no_wall_hit", f"{seen}; {wall_words(self.rules)}")
         if meaning not in COUNTING and not (self.found.void or self.found.review):
