@@ -53,7 +53,7 @@ def build_reading(
         ReadingError: If the kind does not exist or the fields are not valid for it.
     """
     if not isinstance(kind, str) or kind not in KINDS:
-        raise ReadingError(f"found kind {kind!r}, expected one such as die_at or wall_impact")
+        raise ReadingError(f"found kind {kind!r}, expected a kind such as die_at or wall_impact")
     lists = _LISTS[kind]
     if not COMMON.isdisjoint(fields):
         raise ReadingError(f"found {sorted(COMMON & fields.keys())} in a {kind}; only the table sets these")

@@ -7,7 +7,7 @@ The decoder accepts the camera's two-dimensional Normal (`N2 id x y w h`) and De
 extra`) messages, with or without a preceding stamp, and the marks at the start and end of each frame.
 Coordinates are 0 in the middle of the image; x ranges from -1000 (left) to 1000, and y increases downwards.
 Because the firmware deviates from its documentation, the decoder tolerates a corner that is sent twice, a
-count before the corners, and blanks at the end of a line.
+count before the corners, and spaces at the end of a line.
 """
 
 import math

@@ -20,7 +20,7 @@ WRITE_TIMEOUT_S = 0.5
 _FAILURES = (OSError, termios.error)
 """Exceptions raised by pyserial, including termios.error, which it does not convert."""
 _MISSING = {errno.ENOENT, errno.ENXIO, errno.ENODEV}
-"""A hung-up port is gone too, but reports EIO, which can also be a fault of the line."""
+"""The port is gone. A port that has hung up reports EIO instead, which can also be due to a faulty line."""
 _BUSY = {errno.EBUSY, errno.EAGAIN, errno.EWOULDBLOCK}
 _FORBIDDEN = {errno.EACCES, errno.EPERM}
 _CFLAG_INDEX = 2
@@ -135,7 +135,7 @@ def _close(port: serial.Serial) -> None:
 
 
 def _number(error: BaseException) -> int | None:
-    """Return the error number. pyserial's writes put it only into the text; the OSError behind has it."""
+    """Return the error number; if only the text of a pyserial error contains it, take it from the cause."""
     number = getattr(error, "errno", None)
     if number is None and error.args and isinstance(error.args[0], int):
         number = error.args[0]

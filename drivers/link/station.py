@@ -39,7 +39,7 @@ class Hub:
     """
 
     def __init__(self, devices: Iterable[tuple[AnyDevice, Outlet]]) -> None:
-        """Store the devices; a device's name is the source of its arrivals."""
+        """Store the devices; the source of an arrival is the name of its device."""
         self._devices: Mapping[str, tuple[AnyDevice, Outlet]] = {d.name: (d, outlet) for d, outlet in devices}
         self._due: dict[str, int] = {}
         self.unknown_arrivals = 0
@@ -139,8 +139,7 @@ class Station:
     ) -> None:
         """Create a link for each device's port without opening the ports.
 
-        `random_fraction` returns a number from 0 to less than 1. It spreads the times at which ports are
-        retried.
+        `random_fraction` returns a number in [0, 1). The times at which ports are retried are spread with it.
         """
         self.turns = 0
         """Number of passes through the thread's loop; it increases while the thread is alive."""

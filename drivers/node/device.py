@@ -43,12 +43,12 @@ class NodeSettings:
     key: str = ""
     """The node's key, 16 to 64 bytes in hexadecimal digits. If empty, the node's sentences are not sealed."""
     key_file: str = ""
-    """A file that contains the node's key, instead of `key`. The path is relative to the table's file. The
-    file must be readable only by the service's user."""
+    """A file that contains the node's key, as an alternative to `key`. The path is relative to the table's
+    file. The file must be readable only by the service's user."""
     channels: Mapping[int, ChannelSettings] = field(default_factory=dict)
     """The sensors by channel number. If there are none, every reading belongs to this device."""
     reads: tuple[str, ...] = ()
-    """The kinds of reading that the node must be able to send. A node that lacks a kind is down."""
+    """The kinds of reading that the node must be able to send. A node that lacks one is down."""
     firmware: tuple[str, ...] = ()
     """The accepted firmware ids. If empty, any id is accepted."""
     max_per_s: int = 1000

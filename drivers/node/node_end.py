@@ -55,8 +55,8 @@ class NodeEnd:
         self._beat_us = 0
         self._answers: dict[int, tuple[bool, str] | None] = {}
         self.pings = 0
-        """Number of the table's clock queries in this session. The table accepts readings after enough
-        queries."""
+        """Number of the table's clock queries in this session. The table accepts readings only after
+        enough of them."""
 
     @property
     def in_session(self) -> bool:

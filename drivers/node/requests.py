@@ -24,7 +24,7 @@ MAX_CONTRADICTIONS = 3
 """Number of consecutive contradicting answers after which the node's clock is assumed to have been reset."""
 MIN_ANSWERS = 5
 DRIFT_EVIDENCE_RATIO = 10.0
-"""Factor by which measurements must outweigh USUAL_DRIFT before an excessive drift is an error."""
+"""Factor by which measurements must outweigh USUAL_DRIFT before an excessive drift is treated as an error."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ class NodeClock:
 
     @property
     def drift(self) -> float:
-        """Relative rate by which the table's clock is faster than the node's (1e-6 is 1 ppm)."""
+        """Fraction by which the table's clock runs faster than the node's (1e-6 is 1 ppm)."""
         prior = 1 / USUAL_DRIFT**2
         return self._slope / (self._spread + prior)
 
@@ -120,7 +120,7 @@ class NodeClock:
         return self._offset + (node - self._node) * self.drift
 
     def _unwrap(self, clock_us: int, table_us: float) -> float:
-        """Return the unwrapped node time with this clock value that is nearest to the table's time."""
+        """Of all node times with this clock value, return the one nearest to the table's time, unwrapped."""
         estimate = self._newest if not self.answers else table_us - self._offset_at(self._newest)
         difference = (clock_us - estimate + CLOCK_US / 2) % CLOCK_US - CLOCK_US / 2
         return estimate + difference
@@ -245,7 +245,7 @@ class ClockQueries:
         self.unanswered_us = None
 
     def ignored(self, received_us: int) -> bool:
-        """Return whether the node has left a query unanswered although it has sent sentences since.
+        """Return whether the node has left a query unanswered although it has sent sentences since then.
 
         `received_us` is the time of the latest sentence from the node.
         """
@@ -264,7 +264,7 @@ class ClockQueries:
             self._padding = min(MAX_PADDING, max(0, self._padding + self._answer_bytes - len(line)))
 
     def answer(self, sentence: Sentence, line_bytes: int, now_us: int) -> ClockAnswer | None:
-        """Return the four times of an answer; None if the answer matches no query.
+        """Return the four times of a query and its answer; None if the answer matches no query.
 
         `line_bytes` is the length of the answer's line.
         """
@@ -282,7 +282,7 @@ class ClockQueries:
 def number_in(fields: Mapping[str, str], name: str, missing: str = "") -> int | None:
     """Return a field's value if it is a whole number of at most ten digits; otherwise None.
 
-    `missing` is the value of an absent field.
+    `missing` is the value assumed for an absent field.
     """
     text = fields.get(name, missing)
     return int(text) if text.isascii() and text.isdigit() and len(text) <= 10 else None

@@ -18,7 +18,7 @@ SYNC_WITHIN_US = 1_500_000
 SILENT_US = 1_500_000
 """Time without a sentence after which a node is silent: three times the interval between beats."""
 PING_EVERY_US = 984_000
-"""Interval between pings. It is not a whole second, so pings do not coincide with other periodic events."""
+"""Interval between pings. It is not a whole second, so pings rarely coincide with other periodic events."""
 PING_RETRY_US = 100_000
 NOT_RECEIVING_US = 1_900_000
 """Time without an answer after which a node that is still sending is reported as not receiving. It is one
@@ -231,7 +231,7 @@ class Hello:
     error_mm: float | None = None
     """Largest measured error of the node's positions; None if not measured."""
     error_us: float | None = None
-    """Largest measured timestamp error, without the error of the clock estimate; None if not measured."""
+    """Largest measured timestamp error, apart from the error of the clock estimate; None if not measured."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -296,7 +296,7 @@ def read_hello(sentence: Sentence) -> Hello:
 
 
 def hello_fields(hello: Hello) -> dict[str, str]:
-    """Return the fields of a node's hello, without values that the node has not measured or does not know."""
+    """Return the fields of a node's hello, except those that the node has not measured or does not know."""
     fields = {"version": str(VERSION), "fw": hello.firmware, "boot": hello.boot}
     reads = [
         f"{channel}:{kind}" if channel else kind for channel, kinds in hello.reads.items() for kind in kinds

@@ -71,7 +71,7 @@ class TableEnd:
         self._new_nonce = nonce
         self._sealed = key is not None
         self._key_change = ""
-        """A description of the change of key since the latest tick; empty if the key has not been changed."""
+        """A description of a change of the key since the last tick; empty if the key has not changed."""
         self._key_fault = ""
         self._nonce = ""
         self._wire = Wire(Speaker.TABLE, node, key)
@@ -258,7 +258,7 @@ class TableEnd:
         return messages
 
     def _not_receiving_at_us(self) -> int | None:
-        """Return when a node that ignores queries is reported as `deaf`; None if it answers."""
+        """Return when a node that ignores queries will be reported as `deaf`; None if it answers."""
         if self.phase is not Phase.UP or not self._queries.ignored(self._received_us):
             return None
         return self._answered_us + NOT_RECEIVING_US
@@ -300,7 +300,7 @@ class TableEnd:
             return self.health.record_minor(now_us, "forged", "found a sentence without a valid seal")
         place = self._reorder.place(sentence.seq, now_us)
         if place == "restarted" and not self._sealed:
-            return self._start_over(now_us, "restarted", "the node's sequence numbers start from 0 again")
+            return self._start_over(now_us, "restarted", "the node started its sequence numbers from 0 again")
         if place not in ("next", "recovered"):
             return []
         self._received_us = now_us
@@ -391,7 +391,7 @@ class TableEnd:
     def _introduction(self) -> str:
         assert self.hello is not None
         error_ms = self.clock.error_us / 1000
-        started = f", started by {self.hello.reset}" if self.hello.reset else ""
+        started = f", last reset: {self.hello.reset}" if self.hello.reset else ""
         return f"node {self.node}, firmware {self.hello.firmware}{started}, clock within {error_ms:.2f} ms"
 
     def _check_speed(self, now_us: int) -> Sequence[Message]:

@@ -1,4 +1,4 @@
-"""The part common to both ends of the node link: lines, sequence numbers, session and seal."""
+"""The parts common to both ends of the node link: lines, sequence numbers, session and seal."""
 
 import hmac
 from collections import deque
@@ -77,8 +77,8 @@ MAX_MISSING = 64
 """Maximum number of missing sentences tracked. If more are missing, the oldest are given up at once."""
 
 RESTART_GAP = 256
-"""Maximum distance of a repeated sentence's number below the latest number. A lower number shows that the
-other end has restarted its numbering."""
+"""The number of a repeated sentence is at most this far below the latest number. A lower number shows that
+the other end has restarted its numbering."""
 
 Placement = Literal["next", "recovered", "repeated", "reordered", "restarted"]
 

@@ -1,4 +1,4 @@
-"""A node on any port that runs the boards' firmware and sends readings typed on standard input.
+"""A node that runs the boards' firmware on any port and sends the readings typed on standard input.
 
 It shares no code with the table's end, so the two ends can be tested against each other.
 """

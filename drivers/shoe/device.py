@@ -1,6 +1,6 @@
 """A card shoe on a serial port that sends one code per line.
 
-docs/devices/shoe.md describes the reliability of such a shoe and the format of its code table.
+docs/devices/shoe.md describes how reliable such a shoe is and the format of its code table.
 
 A shoe's lines have no checksum, sequence number or handshake. If the cable is plugged in while the shoe is
 sending `12`, the table might receive `2`. After the port has been opened or bytes have been lost, text before
@@ -8,7 +8,7 @@ the first line end is therefore never treated as a card. The text is reported as
 belong to an `alive` code.
 
 Many shoes send each code several times. A code received again within `repeats_us` is a repeat, and a code
-received again after at least twice that time is another card. Between these times, the code is reported as a
+received again after at least twice that time is another card. A code received in between is reported as a
 doubt.
 """
 
@@ -26,7 +26,7 @@ from drivers.health import LINK, Change, Health, PortReopening, build_readings
 MAX_CODE = 32
 """Maximum length of a code in bytes."""
 _FRAMING = "\x02\x03 \t\r"
-"""Characters around a code: start and end of text, blanks, tabs, carriage returns."""
+"""Characters around a code: start and end of text, spaces, tabs, carriage returns."""
 
 Meaning = Literal["unread", "lid_open", "lid_closed", "alive"]
 """The meaning of a code other than a card or a position."""
@@ -66,7 +66,7 @@ class Doubt:
     """Text that might have been a card."""
 
     seen: str
-    """A description of the text that does not name a card."""
+    """A description of the text that does not reveal a card."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +100,7 @@ class ShoeProtocol:
         self._to = None
 
     def feed(self, now_us: int, data: bytes) -> list[Event]:
-        """Decode bytes that arrived at `now_us` and return their events, except for empty lines."""
+        """Decode bytes that arrived at `now_us` and return their events; an empty line has none."""
         events: list[Event] = []
         for line in self._lines.feed(data):
             code = line.text.decode("ascii", "replace").strip(_FRAMING)
@@ -237,7 +237,7 @@ class ShoeSettings:
         for code in counts:
             if not code or code != code.strip() or not (code.isascii() and code.isprintable()):
                 raise ValueError(
-                    f"found code {code!r}, expected printable ASCII without blanks before or after it"
+                    f"found code {code!r}, expected printable ASCII without spaces before or after it"
                 )
         for code, face in self.cards.items():
             if face not in FACES:
@@ -337,7 +337,7 @@ class Shoe:
         return min((at for at in due if at is not None), default=None)
 
     def take_output(self) -> bytes:
-        """Return no bytes; a shoe receives no data."""
+        """Return no bytes, because nothing is sent to a shoe."""
         return b""
 
     def take_reopen(self) -> bool:

@@ -140,7 +140,7 @@ class Ss2Settings:
     """Whether to poll the wheel because its mode word disables automatic reports."""
     listen_only: bool = False
     """Whether to send nothing to the wheel, as a recording or a display port requires. A display port never
-    sends the number on a separate line.
+    sends the winning number on a separate line.
     """
 
 
@@ -172,7 +172,7 @@ class Ss2Wheel:
 
     @property
     def up(self) -> bool:
-        """Whether no fault is active, including silence and unapproved settings."""
+        """Whether no fault is active. Silence and unapproved settings are faults too."""
         return not self._health.codes
 
     @property
@@ -335,7 +335,7 @@ class Ss2Wheel:
             )
 
     def _handle_self_test_code(self, now_us: int, found: SelfTestCode) -> None:
-        """Handle a self-test's code.
+        """Handle the result code of a self-test.
 
         A fault remains active until a later self-test finds no fault or the wheel restarts.
         """
@@ -412,7 +412,7 @@ class Ss2Wheel:
         self._readings += build_readings(changes, [self.name], now_us, causes=WHEEL_FAULTS, stamp=self._stamp)
 
     def _stamp(self, now_us: int) -> int:
-        """Return a unique timestamp for the next reading, so that readings of a burst keep their order."""
+        """Return a unique timestamp for the next reading, so that readings in a burst keep their order."""
         self._last_stamp_us = max(now_us, self._last_stamp_us + 1)
         return self._last_stamp_us
 

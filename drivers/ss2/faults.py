@@ -49,7 +49,7 @@ WHEEL_FAULTS: dict[str, Cause] = {
     ),
     "configuration": Cause(
         "a parameter was changed, or the wheel was replaced",
-        "use the manufacturer's tool to set each setting named here to its approved value and to save it;"
+        "use the manufacturer's tool to restore each setting named here to its approved value and save it;"
         " then power-cycle the wheel",
         _READ_BACK,
     ),
@@ -110,7 +110,7 @@ WHEEL_FAULTS: dict[str, Cause] = {
         )
     ),
     f"{SELF_TEST}_100": _locking_cause(
-        "the ball could not be launched or did not come to rest within the test's time",
+        "the ball could not be launched or did not come to rest in the time allowed by the test",
         "check the ball, the rim and the air jet, and run the wheel's self-test again",
     ),
     SELF_TEST: _locking_cause(

@@ -141,7 +141,7 @@ class LogPage:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """The reply to a command. If the wheel does not know the command, the letter is a blank or `)`."""
+    """The reply to a command. If the wheel does not know the command, the letter is a space or `)`."""
 
     letter: str
     text: str
@@ -207,7 +207,7 @@ class Decoder:
         self._lines = LineSplitter(MAX_LINE, _LINE_ENDS)
 
     def join(self) -> None:
-        """Discard the text before the next line end, because reception might have begun within a line.
+        """Discard the text before the next line end, because reception might have begun in mid-line.
 
         The end of a sensor event, such as `17`, would look like a winning number.
         """

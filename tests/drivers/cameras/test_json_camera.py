@@ -90,7 +90,7 @@ def test_a_calibration_that_contradicts_itself_is_refused() -> None:
         ({**POINT, "extra": 1}, "unknown field `extra`"),
         ({**POINT, "t": 5}, "expected no `t` with `clock: arrival`"),
         ({**POINT, "dev": "wheel"}, "only the table sets these"),
-        ({"kind": "zap"}, "found kind 'zap', expected one such as die_at"),
+        ({"kind": "zap"}, "found kind 'zap', expected a kind such as die_at"),
         ({"kind": ["die_at"]}, "found kind"),
         ({"x": 1}, "found kind None"),
     ],

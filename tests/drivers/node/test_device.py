@@ -127,7 +127,7 @@ def test_an_impossible_channel_counts_as_a_missed_reading(channel: int, fields: 
             {"die": "1", "x": "1", "y": "1", "t": "5"},
             r"\['t'\] in a die_at; only the table sets these",
         ),
-        ("zap", {}, "found kind 'zap', expected one such as die_at"),
+        ("zap", {}, "found kind 'zap', expected a kind such as die_at"),
         ("die_rest", {"die": "1", "x": "1", "y": "1", "confidence": "1.5"}, "confidence"),
         ("ball_beam", {"beam": "-1"}, "beam"),
     ],
