@@ -223,14 +223,14 @@ def second_mark(croupier: Croupier) -> Spin:
 
 
 def reader_missed(croupier: Croupier) -> Spin:
-    """The pocket reader misses the ball's second turn, its second and fourth turns, or its third turn."""
+    """The pocket reader misses the ball on its second turn, its second and fourth, or its third."""
     spin = croupier.spin(longer_turns=3.0)
     spin.faults.reader_misses = croupier.rng.choice((frozenset((1,)), frozenset((1, 3)), frozenset((2,))))
     return spin
 
 
 def reader_missed_often(croupier: Croupier) -> Spin:
-    """The pocket reader occasionally misses a turn."""
+    """The pocket reader occasionally misses the ball."""
     spin = croupier.spin(longer_turns=croupier.rng.uniform(3.0, 5.0))
     spin.faults.reader_missed = croupier.rng.uniform(0.1, 0.3)
     spin.also_accept("reads", "review")

@@ -43,7 +43,7 @@ class House:
     rotor_speeds: tuple[float, float] = (0.25, 0.5)
     knocked_up: float = 0.03
     launch: Launch | None = None
-    """Model of the ball's run that replaces the equation of motion."""
+    """Model of the ball's run, used instead of the equation of motion unless it is None."""
 
     def launched(self, rng: Random, launch_s: float, turns: float, direction: int) -> Run:
         """Return a run of about this many turns."""
@@ -300,7 +300,7 @@ class PulseEvidence:
 def prove_turns(wheel: Wheel, ball: Run, sensed: SensedSpin, faults: Faults) -> PulseEvidence:
     """Return the evidence in the pulses that a ball's run caused.
 
-    Before the first pulse the ball might have run the distance from the preceding beam.
+    Before the first pulse, the ball might have run as far as the distance from the preceding beam.
     """
     inside = [t for t, _ in sensed.pulses_s if ball.launch_s - 0.01 <= t <= ball.end_s + 0.05]
     if not inside:

@@ -101,7 +101,7 @@ def occluded_midway(thrower: Thrower) -> Script:
 
 
 def touch_within_error(thrower: Thrower) -> Script:
-    """One die stops within 2 mm of the wall, which is less than the measurement error."""
+    """One die stops less than 2 mm from the wall, a distance smaller than the measurement error."""
     hands, reaches, after = thrower.hands(), thrower.reaches(), thrower.offsets()
     paths = [
         full_path(thrower, hands[0], after[0], reaches[0]),

@@ -61,7 +61,7 @@ class Lens:
         return np.array([[self.focal_px, 0, x], [0, self.focal_px, y], [0, 0, 1]], dtype=float)
 
     def part(self, left: int, top: int, width: int, height: int, zoom: float = 1.0) -> "Lens":
-        """Return the camera for a part of the picture with `zoom` times the resolution.
+        """Return the camera for a part of the picture at `zoom` times the resolution.
 
         The arguments are in pixels of the higher resolution.
         """

@@ -290,7 +290,7 @@ class Simulation:
     def clear_up(self) -> None:
         """Enter every input that a device fault might have made necessary.
 
-        The table refuses unneeded inputs.
+        The table refuses those that are not needed.
         """
         self.enter("unlock", "supervisor", reason="the table was inspected")
         self.enter("settled")

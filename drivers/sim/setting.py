@@ -136,7 +136,7 @@ def virtual_table(
 ) -> VirtualTable:
     """Create a table's virtual hardware and its session; the same seed produces the same session.
 
-    `types` maps device names to types; a device without an entry gets the default type for its readings.
+    `types` maps device names to types; a device without an entry has the default type for its readings.
     `mix` maps kinds of attempt to weights. With a `lens`, camera scripts report image coordinates. Devices on
     the channels of `boards` have no cables of their own. `one_by_one`, which plays one attempt per act,
     replaces the play for the table's game.

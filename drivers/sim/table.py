@@ -109,7 +109,7 @@ def high_roller_play(table: DiceTable) -> Play:
 
 
 def single_rolls_play(table: DiceTable, mix: Mapping[str, float], stage: Callable[[], str]) -> Play:
-    """Return a play of single rolls that continue the controller's High Roller game from its stage."""
+    """Return a play of single rolls that continue the High Roller game at its current stage."""
 
     def play(seed: int, _count: int, _after_fault: bool) -> Act:
         simulation = high_roller.Simulation(seed, table=table, directed=False)

@@ -49,7 +49,7 @@ class Faults:
     second_mark_seen: float = 1.0
     reader_missed: float = 0.0
     reader_misses: frozenset[int] = frozenset()
-    """Turns of the resting ball that the reader misses, counted from 0."""
+    """Turns on which the reader misses the resting ball, counted from 0."""
     reader_dead: bool = False
     reader_strays: int = 0
 

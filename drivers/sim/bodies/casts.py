@@ -81,7 +81,7 @@ def draw(kind: Kind, seed: str, *, relief_mm: float | None = None, die_mm: float
     """Draw a throw of the given kind; the same seed produces the same throw.
 
     The friction and restitution of the three surfaces (felt on rubber, boards, and pyramid rubber) have not
-    been measured. Both are drawn from ranges wide enough for new and worn material.
+    been measured. Both are drawn from ranges wide enough to cover new and worn material.
     """
     rng = Random(f"{kind} {seed}")  # noqa: S311 - a reproducible simulation, not a secret
     relief = rng.choice(RELIEFS_MM) if relief_mm is None else relief_mm

@@ -250,7 +250,7 @@ class Watch:
         return any(not self._hit(die) and self.flight.closest_mm[die] <= band_mm for die in (0, 1))
 
     def _possible_verdicts(self) -> set[bool]:
-        """Return the possible values of "both dice have struck", given all possible swaps of the dice's
+        """Return the possible truth values of "both dice have struck", given all possible swaps of the dice's
         names."""
         moments = sorted(self._meetings)
         touches = self.flight.strikes()
