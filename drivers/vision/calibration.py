@@ -236,8 +236,8 @@ def measure_felt(laid: Mapping[TableCorner, BoardView], table: DiceTable, lens: 
     if not worst <= MAX_POINT_ERROR_MM:
         raise CalibrationError(
             f"found a corner of the boards in {', '.join(laid)} {worst:.0f} mm off its position on the felt,"
-            f" expected {MAX_POINT_ERROR_MM:g} mm or less; check the corner in each picture, the table's size"
-            " and that each board lies flat"
+            f" expected {MAX_POINT_ERROR_MM:g} mm or less; check that each picture was given with"
+            " the right corner, that the table's size is correct and that each board lies flat"
         )
     return Felt(_points(places, np.linalg.inv(plane), lens), corners)
 

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from drivers.vision.arrays import Array
 from drivers.vision.pips import EDGE_PX, Pips, sample
 
-# Minimum product of fit and aspect of a spot that can start a face. Pips of side faces are flatter.
+# Minimum product of fit and aspect of a spot that can start a face. Pips of side faces look flatter.
 MIN_GOOD_FIT = 0.5
 # Range of the distance between opposite corner pips: 0.71 of the edge on most dice, seen from above.
 DIAGONAL = (0.46 * EDGE_PX, 0.98 * EDGE_PX)

@@ -36,8 +36,8 @@ REST_US = 60_000
 """Time without motion after which a die is at rest. A die balanced on an edge falls over sooner."""
 STATIONARY_PX = 1.0
 FLICKER_EDGES = 0.75
-"""Maximum shift of a resting die's spot, in edges. The spot of a die that differs little from the cloth can
-lose a part or split in two in some frames."""
+"""Maximum shift of a resting die's spot, in edges, that is treated as flicker. In some frames, the spot of a
+die that differs little from the cloth can lose a part or split in two."""
 MAX_NOISE_GREYS, CHANGED_FRACTION = 18.0, 0.005
 """Maximum change of a smoothed pixel due to noise, in grey levels, and the maximum fraction of pixels that
 change by more."""

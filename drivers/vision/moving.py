@@ -28,8 +28,8 @@ SHADOW_SPREAD."""
 SHADOW_SPREAD = 0.13
 BAND_ROWS = 32
 HALF = 2
-"""Spots are searched for at half size. This is a quarter of the work, and edges are still accurate to a
-pixel."""
+"""Factor by which pictures are reduced for the search for spots. Searching at half size is a quarter of the
+work, and edges are still accurate to a pixel."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,7 +36,7 @@ OWN_SIDE = (0.45, 0.62)  # range of the distance of a 1's sides seen from above,
 MAX_OWN_DIFFERENCE = 0.07  # maximum deviation of such a distance from the mean of the middle two, in edges
 MIN_CLEAR_STEP = 30.0  # minimum step at a clear side, in grey levels; false sides on a larger face reach 25
 FAR_SIDE = 0.7  # minimum distance of a 2's farthest side from each of its pips, in edges
-# Distances from a 1's centre of the area beyond a side that a touching die would cover, in edges.
+# Beyond a side of a 1, a touching die would cover the area at these distances from the 1's centre, in edges.
 BEYOND = np.linspace(0.6, 0.9, 9, dtype=np.float32)
 MIN_BEYOND_FRACTION = (
     0.6  # minimum fraction of that area with the 1's colour; pips and the gap have other colours
@@ -285,7 +285,8 @@ def _find_possible_pip(image: Array, pips: Pips, face: Face, body: Body) -> str 
 def _other_places(face: Face, body: Body) -> list[tuple[int, list[Array]]]:
     """Return the numbers into which additional pips would turn a face, with the positions of these pips.
 
-    A number may occur twice, because a 1 becomes a 3 along either diagonal, and a 4 a 6 along either side.
+    A number may occur twice, because a 1 can become a 3 along either diagonal, and a 4 can
+    become a 6 along either side.
     """
     one, two = face.diagonals
     centre = face.centre

@@ -1,4 +1,4 @@
-"""Reads the faces of dice at rest from stills, which have a higher resolution than the followed frames."""
+"""Reads the faces of dice at rest from stills, whose resolution is higher than that of the frames."""
 
 from dataclasses import dataclass, replace
 from typing import Protocol
