@@ -71,7 +71,7 @@ REFUSALS: dict[str, str] = {
     "over_limit": "a player may not buy that many cards in one game; enter fewer",
     "result_not_in": "there is no result yet; wait until everything is at rest, then enter it",
     "run_out_needs_come_out": "a run-out starts on a come-out roll; wait until the point is decided",
-    "same_person": "two different people must confirm a late wager; have the other sign in and enter it",
+    "same_person": "two different people must confirm a late wager; have the second person sign in and do so",
     "sold_out": "the shoe does not have that many cards left; enter fewer",
     "table_closed": "the table is closed; open it first",
     "table_locked": "the table is locked; fix the cause and unlock it first",
