@@ -135,11 +135,11 @@ class Device(Protocol[Data_contra, Output_co]):
         ...
 
     def on_close(self, now_us: int, code: str, seen: str) -> list[AnyReading]:
-        """Handle the closing of the link, with the fault's code and a description."""
+        """Handle the closing of the link. `code` and `seen` describe the fault."""
         ...
 
     def on_overflow(self, now_us: int, lost: int) -> list[AnyReading]:
-        """Handle the loss of `lost` bytes or edges that were discarded because the table was busy."""
+        """Handle `lost` bytes or edges, which were discarded because the table was busy."""
         ...
 
     def receive(self, now_us: int, data: Data_contra) -> list[AnyReading]:

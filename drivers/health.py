@@ -210,7 +210,7 @@ def reason_for(code: str, seen: str, causes: Causes = DEVICE_FAULTS) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """A fault that began at `since_us`. If `down` is true, readings are or might be missing."""
+    """A fault that began at `since_us`. If `down` is true, readings are missing or might be."""
 
     code: str
     seen: str
@@ -279,7 +279,7 @@ class Health:
             now_us: The present time.
             code: The fault's code.
             seen: The fault's description.
-            down: Whether readings are or might be missing.
+            down: Whether readings are missing or might be.
             source: The input concerned, if the device has several inputs.
             since_us: The beginning of the fault; by default, the present time.
             clears_us: The time at which the fault ends automatically; None if it does not.

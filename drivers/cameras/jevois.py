@@ -256,14 +256,14 @@ class JevoisCamera:
         return self._take_readings()
 
     def on_close(self, now_us: int, code: str, seen: str) -> list[AnyReading]:
-        """Handle the closing of the port, with the fault's code and a description."""
+        """Handle the closing of the port. `code` and `seen` describe the fault."""
         self.decoder.reset()
         self._open = False
         self._report(now_us, self._health.record_closed(now_us, code, seen))
         return self._take_readings()
 
     def on_overflow(self, now_us: int, lost: int) -> list[AnyReading]:
-        """Handle the loss of bytes that were discarded because the table was busy; skip the frame."""
+        """Handle bytes lost because the table was busy; skip the frame."""
         self.decoder.join()
         self._spoilt = True
         seen = f"{lost} bytes discarded: the table was busy"

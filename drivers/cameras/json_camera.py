@@ -151,8 +151,8 @@ class JsonCameraSettings:
     microseconds on the script's monotonic clock.
     """
     silent_s: float = 1.5
-    """Length of silence that is reported as a fault. The script sends {"kind": "alive"} when it has nothing
-    else to send.
+    """Time without a valid line after which a fault is reported. The script sends {"kind": "alive"} when it
+    has nothing else to send.
     """
     alive_ms: int | None = None
     """With `clock: arrival`, the maximum interval between the script's lines. A release or a card that
@@ -223,7 +223,7 @@ class JsonCamera:
         return self._build_readings(now_us, self._health.record_closed(now_us, code, seen))
 
     def on_overflow(self, now_us: int, lost: int) -> list[AnyReading]:
-        """Handle the loss of bytes that were discarded because the table was busy."""
+        """Handle bytes lost because the table was busy."""
         seen = f"{lost} bytes discarded: the table was busy"
         return self._build_readings(now_us, self._record_loss(now_us, "sentences_lost", seen))
 

@@ -1,8 +1,8 @@
 """Converts pulses on GPIO lines to readings of beams, rotor index, pocket reader and impact comparators.
 
 A pulse becomes a reading only if the edges that determine its time were received. A reading of a ball beam,
-an index or a pocket reader is timestamped with the middle of the pulse, when the ball or mark is centred at
-any speed. A reading of any other input is timestamped with the start of the pulse.
+an index or a pocket reader is timestamped with the middle of the pulse, when the ball or mark is centred,
+whatever its speed. A reading of any other input is timestamped with the start of the pulse.
 """
 
 from collections import deque

@@ -178,7 +178,7 @@ class GpioDevice(ABC):
         return self._report_down(now_us, code, seen)
 
     def on_overflow(self, now_us: int, lost: int) -> list[AnyReading]:
-        """Handle the loss of edges that were discarded because the table was busy."""
+        """Handle edges lost because the table was busy."""
         edges = "one edge" if lost == 1 else f"{lost} edges"
         amount = f"at most {edges} (the number discarded on all lines together)"
         readings: list[AnyReading] = []

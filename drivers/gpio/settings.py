@@ -23,7 +23,8 @@ TimedKind = Literal[
     "foreign_object",
     "wall_impact",
 ]
-"""The event that a timed input detects. `rotor_phase` is the second index sensor, for the direction."""
+"""The event that a timed input detects. `rotor_phase` is the second index sensor, which shows the
+direction."""
 
 HEADER_LINES = range(28)
 _FIXED_PULL_UP = (2, 3)

@@ -103,7 +103,7 @@ class NodeDevice:
         return self._readings(self._end.on_close(now_us, code, seen), now_us)
 
     def on_overflow(self, now_us: int, lost: int) -> list[AnyReading]:
-        """Handle the loss of bytes that were discarded because the table was busy."""
+        """Handle bytes lost because the table was busy."""
         return self._readings(self._end.on_overflow(now_us, lost), now_us)
 
     def receive(self, now_us: int, data: bytes) -> list[AnyReading]:

@@ -110,13 +110,13 @@ class TableEnd:
         return messages
 
     def on_close(self, now_us: int, code: str, seen: str) -> Sequence[Message]:
-        """Handle the loss of the port, with the fault's code and a description."""
+        """Handle the loss of the port. `code` and `seen` describe the fault."""
         self.phase = Phase.OFF
         self._wire.disconnect()
         return self.health.record_closed(now_us, code, seen)
 
     def on_overflow(self, now_us: int, lost_bytes: int) -> Sequence[Message]:
-        """Handle the loss of bytes that were discarded because the table was busy."""
+        """Handle bytes lost because the table was busy."""
         return self.health.record_loss(
             now_us, now_us, "sentences_lost", f"{lost_bytes} bytes discarded: the table was busy"
         )

@@ -4,12 +4,12 @@ docs/devices/shoe.md describes how reliable such a shoe is and the format of its
 
 A shoe's lines have no checksum, sequence number or handshake. If the cable is plugged in while the shoe is
 sending `12`, the table might receive `2`. After the port has been opened or bytes have been lost, text before
-the first line end is therefore never treated as a card. The text is reported as a doubt, unless it can only
+the first line end is therefore never treated as a card. The text is reported as doubtful, unless it can only
 belong to an `alive` code.
 
 Many shoes send each code several times. A code received again within `repeats_us` is a repeat, and a code
-received again after at least twice that time is another card. A code received in between is reported as a
-doubt.
+received again after at least twice that time is another card. A code received in between is reported as
+doubtful.
 """
 
 from collections import Counter
@@ -222,8 +222,8 @@ class ShoeSettings:
     """Time within which the shoe can repeat a code. Two cards with the same code must be at least twice this
     time apart."""
     silent_s: float | None = None
-    """Length of silence that is reported as a fault. Set it only if the shoe regularly sends a code listed
-    under `alive`."""
+    """Time without a known code after which a fault is reported. Set it only if the shoe regularly sends a
+    code listed under `alive`."""
 
     def __post_init__(self) -> None:
         """Raise ValueError for invalid settings."""
@@ -303,7 +303,7 @@ class Shoe:
         return self._readings(now_us, self._health.record_closed(now_us, code, seen))
 
     def on_overflow(self, now_us: int, lost: int) -> list[AnyReading]:
-        """Handle the loss of bytes that were discarded because the table was busy. Cards might be missing."""
+        """Handle bytes lost because the table was busy. Cards might be missing."""
         self._protocol.connect()
         seen = f"{lost} bytes discarded: the table was busy"
         return self._readings(now_us, self._health.record_loss(now_us, now_us, "sentences_lost", seen))

@@ -139,7 +139,7 @@ class Ss2Settings:
     ask_status: bool = False
     """Whether to poll the wheel because its mode word disables automatic reports."""
     listen_only: bool = False
-    """Whether to send nothing to the wheel, as a recording or a display port requires. A display port never
+    """Whether to send nothing to the wheel, for use with a recording or a display port. A display port never
     sends the winning number on a separate line.
     """
 
@@ -192,7 +192,7 @@ class Ss2Wheel:
         return self._take_readings()
 
     def on_close(self, now_us: int, code: str, seen: str) -> list[AnyReading]:
-        """Handle the loss of the port, with the fault's code and a description."""
+        """Handle the loss of the port. `code` and `seen` describe the fault."""
         self.decoder.reset()
         self._requests.forget()
         self._opened_us = self._check_at_us = self._poll_at_us = self._announced = None
@@ -200,7 +200,7 @@ class Ss2Wheel:
         return self._take_readings()
 
     def on_overflow(self, now_us: int, lost: int) -> list[AnyReading]:
-        """Handle the loss of bytes that were discarded because the table was busy."""
+        """Handle bytes lost because the table was busy."""
         self.decoder.join()
         self._bytes_lost = True
         seen = f"{lost} bytes discarded: the table was busy"

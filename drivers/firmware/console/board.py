@@ -42,7 +42,7 @@ MAX_BUZZ_MS = 5000
 
 
 class Console(Board):
-    """A console of keys, a key switch, lamps and a buzzer."""
+    """A console with keys, switches, lamps and a buzzer."""
 
     NAME = "console"
     READS = "input,switch"

@@ -54,7 +54,7 @@ class Board:
 
 
 class Program(Node):
-    """The protocol node that runs a board on its serial port."""
+    """A board's end of the link, with the loop that runs the board."""
 
     def __init__(self, hardware, board: Board, settings, firmware: str) -> None:  # type: ignore[no-untyped-def]
         """Set up the node with the name and key from the settings, and put the outputs into a safe state."""
