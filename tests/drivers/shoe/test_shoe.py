@@ -192,7 +192,7 @@ def test_dropped_bytes_may_have_been_cards() -> None:
     [
         ({"cards": {"A": "Qh", "B": "1h"}}, "found '1h' for code 'B'"),
         ({"cards": {"A": "Qh"}, "unread": ("A",)}, "found code 'A' more than once"),
-        ({"cards": {" A": "Qh"}}, "without blanks"),
+        ({"cards": {" A": "Qh"}}, "without spaces"),
         ({"cards": {"": "Qh"}}, "expected printable"),
         ({"cards": {"Ä": "Qh"}}, "expected printable"),
         ({"repeats_ms": 0}, "repeats_ms: found 0"),
