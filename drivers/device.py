@@ -72,7 +72,7 @@ class Edge(NamedTuple):
     line: int
     active: bool
     seq: int
-    """The edge's number on its line, counted from 1 since the line was opened."""
+    """The edge's number on its line. The numbers start from 1 when the line is opened."""
     t_us: int
     """The time of the edge, in microseconds of the table's clock."""
 

@@ -18,8 +18,8 @@ _MAX_READINGS = 12
 _MIN_READINGS = 3
 _CLEAR_RATIO = 2.0
 _MAX_BOUNCE = 0.5
-"""Maximum fraction of its speed that a die retains when it bounces off a wall. The tracker does not know
-where the walls are, so it allows for a bounce anywhere."""
+"""Maximum fraction of a die's speed that remains after it bounces off a wall. The tracker does not know where
+the walls are, so it allows for a bounce anywhere."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -135,7 +135,7 @@ def _close(port: serial.Serial) -> None:
 
 
 def _number(error: BaseException) -> int | None:
-    """Return the error number; if only the text of a pyserial error contains it, take it from the cause."""
+    """Return the error number; if a pyserial error has it only in its text, take it from the cause."""
     number = getattr(error, "errno", None)
     if number is None and error.args and isinstance(error.args[0], int):
         number = error.args[0]

@@ -139,7 +139,8 @@ class Station:
     ) -> None:
         """Create a link for each device's port without opening the ports.
 
-        `random_fraction` returns a number in [0, 1). The times at which ports are retried are spread with it.
+        `random_fraction` returns a number in [0, 1). It is used to spread the times at which ports
+        are retried.
         """
         self.turns = 0
         """Number of passes through the thread's loop; it increases while the thread is alive."""

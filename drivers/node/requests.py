@@ -10,7 +10,8 @@ from drivers.node.wire import Wire
 MEMORY_US = 30e6
 """Age at which an answer's weight has decayed to 1/e. It is short enough to follow a board's warm-up."""
 MAX_DRIFT = 500e-6
-"""Maximum drift that NODE-LINK.md allows. A crystal meets it; a ceramic resonator (0.5 %) might not."""
+"""Maximum drift that NODE-LINK.md allows. A crystal meets this limit; a ceramic resonator (0.5 %)
+might not."""
 USUAL_DRIFT = 50e-6
 """Standard deviation of the drift, assumed before measurements are available."""
 MIN_ERROR_US = 30.0

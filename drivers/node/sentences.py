@@ -225,7 +225,7 @@ class Hello:
     does: tuple[str, ...]
     """The commands that the node can execute."""
     resend: int
-    """Number of its most recent sentences that the node can repeat."""
+    """How many of its most recent sentences the node can repeat."""
     reset: str = ""
     """The cause of the node's start, such as power or watchdog; empty if not reported."""
     error_mm: float | None = None

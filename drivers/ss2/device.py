@@ -117,8 +117,8 @@ SILENT_US = 5_000_000
 POLL_PERIOD_US = 500_000
 """The period of the wheel's automatic reports. The wheel must not be polled more often than every 100 ms."""
 QUESTION_RETRY_US = 2_000_000
-"""Time per unanswered question after which the questions are repeated. A wheel replies BUSY while its rotor
-is slowing down."""
+"""Time allowed for each unanswered question before the questions are repeated. A wheel replies BUSY while its
+rotor is slowing down."""
 _LICENCE_ENDED = 999
 
 
@@ -137,7 +137,7 @@ class Ss2Settings:
     state_7: bool = False
     """Whether the wheel is configured to report state 7."""
     ask_status: bool = False
-    """Whether to poll the wheel because its mode word disables automatic reports."""
+    """Whether to poll the wheel, for a wheel whose mode word disables automatic reports."""
     listen_only: bool = False
     """Whether to send nothing to the wheel, for use with a recording or a display port. A display port never
     sends the winning number on a separate line.

@@ -169,7 +169,7 @@ class Pico:
         machine.mem32[PIO0_CTRL] = PIO0_START
 
     def take_stamped_edges(self, now: int) -> list:
-        """Return the falling edges timestamped by the PIO since the last call, in order of time.
+        """Return the falling edges timestamped by the PIO since the last call, in chronological order.
 
         The PIO buffers at most 8 edges per pin.
         """
