@@ -48,6 +48,7 @@ HIGH_ROLLER_TABLE = MachineTable(
         Arrow("roll", ("roll_off",), "roll_off"),
         Arrow("roll", ("tied",), "tied"),
         Arrow("decline", ("roll_off",), "roll_off"),
+        Arrow("decline", ("tied",), "tied"),
         Arrow("tie", ("roll_off", "tied"), "tied"),
         Arrow("win", ROLLING, "won"),
         Arrow("abandon", (*BUYING, *ROLLING), "buy_in"),
@@ -77,7 +78,6 @@ HIGH_ROLLER_TABLE = MachineTable(
             for state in ("button_draw", *BUYING, "elimination", "won")
         },
         **{(state, "decline"): "no_roll_off" for state in ("button_draw", *BUYING, "elimination", "won")},
-        ("tied", "decline"): "must_roll",
         **{(state, "win"): "not_now" for state in ("button_draw", *BUYING, "won")},
         ("button_draw", "abandon"): "no_game",
         ("won", "abandon"): "no_game",

@@ -34,6 +34,16 @@ def test_gap_H_3_tied_players_may_roll_once_for_each_card() -> None:
     assert [(won.player, won.total) for won in played.data(GameWon)] == [("1", 8)]
 
 
+def test_gap_H_17_a_tied_player_with_a_roll_for_each_card_may_decline_one_of_them() -> None:
+    table = HighRollerTable(changed(ties_roll="per_card")).button(s1="Q", s2="9").buys("1", 7, 7).buys("2", 7)
+    played = table.rolls(7, 9, 4, 9, 8).enter("decline").rolls(6).end()
+    assert played.refusals() == []
+    assert [call.player for call in played.data(RollCalled)] == ["1", "1", "1", "2", "1", "2"]
+    assert [(won.player, won.total) for won in played.data(GameWon)] == [("1", 8)]
+    table = HighRollerTable(changed(ties_roll="per_card")).button(s1="Q", s2="9").buys("1", 7, 7).buys("2", 7)
+    assert table.rolls(7, 9, 4, 9, 8, 5).enter("decline").end().refusals() == ["must_roll"]
+
+
 def test_gap_H_4_the_button_may_begin_the_roll_off_whatever_the_others_hold() -> None:
     table = HighRollerTable(changed(roll_order="button")).button(s1="Q", s2="9").buys("1", 7).buys("2", 7, 7)
     played = table.rolls(7, 4, 9, 5).end()
