@@ -463,7 +463,7 @@ class Daemon:
     def _report_fault(self, change: Change) -> None:
         fault = change.fault
         level = (CRITICAL if fault.kind.locks else ERROR) if change.began else NOTICE
-        log(level, f"began: {fault}" if change.began else f"over: {fault.where}: {fault.code}")
+        log(level, f"began: {fault}" if change.began else f"cleared: {fault.where}: {fault.code}")
         line = {
             "fault": {"code": fault.code, "where": fault.where, "found": fault.found, "began": change.began}
         }

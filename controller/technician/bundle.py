@@ -222,7 +222,8 @@ _UNITS = frozenset({"table.service", "table-settlement.service"})
 _ABOUT = frozenset({"Table controller", "Settlement engine of the tables"})
 
 _FAULT_BEGAN = re.compile(r"began: (?P<where>.*?): .*\[(?P<code>[a-z0-9_]{1,60})\]")
-_FAULT_OVER = re.compile(r"over: (?P<where>.*): (?P<code>[a-z0-9_]{1,60})")
+# A machine's log may still contain lines of an earlier release, which logged "over".
+_FAULT_CLEARED = re.compile(r"(?:cleared|over): (?P<where>.*): (?P<code>[a-z0-9_]{1,60})")
 _FRAME = re.compile(r'  File "[^"]*/((?:controller|drivers)/[\w./-]+\.py)", line (\d{1,6}), in .*')
 _RAISED = re.compile(r"([A-Z]\w{0,40})(?::.*)?")
 _ERRORS = frozenset(name for name in dir(builtins) if name.endswith(("Error", "Exception", "Interrupt")))
@@ -249,7 +250,7 @@ def _known(line: str, names: Collection[str]) -> str | None:
 
 
 def _message(text: str, names: Collection[str]) -> str | None:
-    for kind, message in ((_FAULT_BEGAN, "began"), (_FAULT_OVER, "over")):
+    for kind, message in ((_FAULT_BEGAN, "began"), (_FAULT_CLEARED, "cleared")):
         fault = kind.fullmatch(text)
         if fault is not None and fault["code"] in CATALOGUE:
             return f"{message}: {_place(fault['where'], names)}: {_fault_text(fault['code'])}"

@@ -23,7 +23,7 @@ from controller.model.rulesets import SpinRules
 from controller.model.verdicts import SpinVerdict
 from controller.rules.wheel import Learned
 from controller.rules.wheel.ball import BallRun
-from controller.rules.wheel.trace import SpinTrace, lap_before
+from controller.rules.wheel.trace import DROP_SENSOR_DELAY_US, SpinTrace, lap_before
 from controller.technician.drawing import (
     DIE_COLOURS,
     HEIGHT,
@@ -218,7 +218,8 @@ def bets_lines(seen: SpinSeen, cause: str) -> Iterator[str]:
     if seen.predicted_s is not None:
         yield f"drop predicted at {seen.predicted_s:.2f} s"
     if seen.left_track_s is not None:
-        yield f"left the track at {seen.left_track_s:.2f} s, 0.12 s before the drop sensor fired"
+        delay_s = DROP_SENSOR_DELAY_US / 1e6
+        yield f"left the track at {seen.left_track_s:.2f} s, {delay_s:.2f} s before the drop sensor fired"
     else:
         yield "the drop sensor did not fire"
 

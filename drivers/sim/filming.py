@@ -316,7 +316,7 @@ def _texture(look: DieMaterial, up: int) -> tuple[Array, Array]:
 MOMENTS = 3
 """Exposures per frame, enough for motion blur of up to one die edge in length."""
 NOISES, NOISE_STEP_PX = 4, 7
-"""Frames cycle through NOISES crops of one noise pattern; every second crop is mirrored."""
+"""Frames cycle through NOISES crops of one noise pattern, and then through the mirrored crops."""
 MARGIN_PX = 14
 SIGHT_STEP_US = 10_000
 
@@ -461,7 +461,7 @@ class Filming:
         self._count += 1
         key = self._count % (2 * NOISES)
         noise = self._noises[key % NOISES]
-        if key % 2:
+        if key >= NOISES:
             noise = noise[::-1]
         if key not in self._bare:
             self._bare[key] = _add_noise(self._empty, noise)

@@ -272,7 +272,7 @@ def test_a_fault_found_again_on_each_retry_is_reported_once(tmp_path: Path) -> N
         timeout=PATIENCE_S,
     )
     assert done.stderr.count("[journal_key_unreadable]") == 1, done.stderr
-    assert "over: " not in done.stderr
+    assert "cleared: " not in done.stderr
 
 
 OPENED_THRICE = """

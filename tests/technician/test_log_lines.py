@@ -70,7 +70,7 @@ PLACES = (
     "<3>began: {}: journal disk full: found it full; free space [journal_disk_full]",
     "<3>began: cam: device fault: found {}; look at it [device_component]",
     "<3>began: cam: {}: found; look at it [device_component]",
-    "<5>over: {}: device_component",
+    "<5>cleared: {}: device_component",
     "<5>over: cam, {}: device_component",
     "<6>{}: session 3 after row 7, 0.2.0 sha256:" + "0" * 64,
     "<6>/var/lib/table/{}: sound: 3 rows, 2 outcomes",
