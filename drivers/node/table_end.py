@@ -300,7 +300,7 @@ class TableEnd:
             return self.health.record_minor(now_us, "forged", "found a sentence without a valid seal")
         place = self._reorder.place(sentence.seq, now_us)
         if place == "restarted" and not self._sealed:
-            return self._start_over(now_us, "restarted", "the node started its sequence numbers from 0 again")
+            return self._start_over(now_us, "restarted", "the node restarted its sequence numbers")
         if place not in ("next", "recovered"):
             return []
         self._received_us = now_us
