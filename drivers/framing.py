@@ -70,7 +70,7 @@ class LineSplitter:
 
 
 class RateLimit:
-    """A limit on the rate of lines, which allows bursts of up to half a second's lines."""
+    """A limit on the rate of lines, which allows bursts of up to half a second's worth of lines."""
 
     def __init__(self, per_s: int) -> None:
         self.per_s = per_s

@@ -193,7 +193,7 @@ def walls(job: Job) -> CalibratedValues:
     device, table = job.device(), job.felt()
     if device.wall is None:
         raise RequestError(
-            f"{job.name}: has no `wall` in the table's file; choose a device that reads wall_impact"
+            f"{job.name} has no `wall` in the table's file; choose a device that reads wall_impact"
         )
     at, before = _threshold(job.name, job.settings)
     throw = job.settings.rules.throw
@@ -236,7 +236,7 @@ def _threshold(name: str, settings: TableSettings) -> tuple[KeyPath, float]:
         if speaker == name and not board.channels:
             return ("devices", name, "least_peak"), board.least_peak
     raise RequestError(
-        f"{name}: is not on a sensor node; choose a sensor on a node, because only nodes have thresholds"
+        f"{name} is not on a sensor node; choose a sensor on a node, because only nodes have thresholds"
     )
 
 
@@ -247,7 +247,7 @@ def wheel(job: Job) -> CalibratedValues:
     """Calibrate a wheel; raises RequestError or UnfitError."""
     device, wheel_ = job.device(), job.settings.wheel
     if wheel_ is None or "ball_beam" not in device.reads:
-        raise RequestError(f"{job.name}: has no `ball_beam` in its `reads`; choose a wheel with beam sensors")
+        raise RequestError(f"{job.name} has no `ball_beam` in its `reads`; choose a wheel with beam sensors")
     number = job.arguments.pocket
     if number is not None and number not in wheel_.pockets_clockwise:
         known = ", ".join(wheel_.pockets_clockwise)
@@ -459,14 +459,14 @@ def _calibrated(arguments: argparse.Namespace) -> CalibrationResult:
     calibrate = _CALIBRATIONS[arguments.what]
     if arguments.log is not None:
         if arguments.table is None:
-            raise RequestError("--log: also needs --table, to name the table whose file is changed")
+            raise RequestError("--log also needs --table, to name the table whose file is changed")
         with open_log(arguments.log) as log:
             readings = list(log)
         path = config_file("tables", arguments.table)
         job = Job(arguments, load_table(str(path), kinds=Kinds()), None, readings)
         return show_and_write(path, calibrate(job), arguments, None)
     if arguments.table is not None:
-        raise RequestError("--table: also needs --log; omit both options to change the running table's file")
+        raise RequestError("--table also needs --log; omit both options to change the running table's file")
     with TestLink(arguments.socket, arguments.who) as link:
         return guided(arguments, Guide(link, arguments.timeout, quietly=arguments.json))
 
@@ -482,9 +482,7 @@ def guided(arguments: argparse.Namespace, guide: Guide) -> CalibrationResult:
     begun = guide.link.begun
     path = Path(str(begun["file"]))
     if sha256(path.read_bytes()).hexdigest() != begun["digest"]:
-        raise RequestError(
-            f"{path}: was changed after the controller loaded it; restart the controller first"
-        )
+        raise RequestError(f"{path} was changed after the controller loaded it; restart the controller first")
     guide.show(f"{begun['table']} is in test mode: nothing counts until this command ends.")
     job = Job(arguments, load_table(str(path), kinds=Kinds()), guide, ())
     return show_and_write(path, _CALIBRATIONS[arguments.what](job), arguments, guide)

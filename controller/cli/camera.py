@@ -317,7 +317,7 @@ def _run(arguments: argparse.Namespace) -> int:
     cameras = cameras_of(arguments.rig, arguments.beside)
     rig = load_rig(arguments.rig)
     if not rig.file.socket:
-        raise CameraInputError(f"{arguments.rig}: has no `socket`; add the socket of the table's daemon")
+        raise CameraInputError(f"{arguments.rig} has no `socket`; add the socket of the table's daemon")
     keeper = open_keeper(rig.file.evidence)
     try:
         keep = None if keeper is None else keeper.keep

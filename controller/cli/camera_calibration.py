@@ -162,7 +162,7 @@ def _board(arguments: argparse.Namespace) -> int:
 def _take_picture(arguments: argparse.Namespace) -> int:
     file, path = load_rig_file(arguments.rig), arguments.picture
     if not file.source:
-        raise CameraInputError(f"{arguments.rig}: has no `source`; add a device or a video")
+        raise CameraInputError(f"{arguments.rig} has no `source`; add a device or a video")
     if path.suffix.lower() not in PICTURE_NAMES:
         raise CameraInputError(
             f"{path}: found an unsupported file extension, expected one of {', '.join(PICTURE_NAMES)}"

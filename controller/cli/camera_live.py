@@ -83,7 +83,7 @@ def _check_name(path: Path, sources: Sequence[str]) -> None:
     if path.suffix.lower() != VIDEO_SUFFIX:
         raise CameraInputError(f"{path}: found an unsupported file extension, expected {VIDEO_SUFFIX}")
     if path.exists() and any(Path(source).exists() and path.samefile(source) for source in sources):
-        raise CameraInputError(f"{path}: is the source itself; choose a different name")
+        raise CameraInputError(f"{path} is the source itself; choose a different name")
 
 
 def watched(cameras: Cameras) -> Iterator[tuple[int, Array]]:
@@ -146,7 +146,7 @@ def _write(drawn: Iterator[tuple[int, Array]], path: Path, source: str) -> None:
                 writer = cv2.VideoWriter(str(path), cv2.VideoWriter.fourcc(*"MJPG"), VIDEO_FPS, size)
                 opened.callback(writer.release)
                 if not writer.isOpened():
-                    raise CameraInputError(f"{path}: cannot be written; use NAME.avi in a writable folder")
+                    raise CameraInputError(f"{path} cannot be written; use NAME.avi in a writable folder")
             writer.write(picture)
             frames += 1
     if not frames:

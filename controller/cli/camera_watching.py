@@ -340,7 +340,7 @@ def cameras_of(rig: Path, second: Path | None = None, source: str | None = None)
     sources[0] = source or sources[0]
     for path, found in zip(paths, sources, strict=True):
         if not found:
-            raise CameraInputError(f"{path}: has no `source`; add a device or a video")
+            raise CameraInputError(f"{path} has no `source`; add a device or a video")
     return Cameras(rigs, sources)
 
 

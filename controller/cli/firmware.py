@@ -224,7 +224,7 @@ def _build(arguments: argparse.Namespace) -> dict[str, object]:
     fs_bytes = chip.fs_bytes if arguments.fs_kib is None else arguments.fs_kib * 1024
     if fs_bytes is None:
         raise ValueError(
-            f"--fs-kib: is missing, and the {arguments.chip} has no default;"
+            f"--fs-kib is missing, and the {arguments.chip} has no default;"
             " to find the size, enter at the board's prompt:"
             " import rp2; f = rp2.Flash(); print(f.ioctl(4, 0) * f.ioctl(5, 0) // 1024)"
         )
@@ -272,7 +272,7 @@ def _settings(arguments: argparse.Namespace) -> dict[str, object]:
 def _flash(uf2: Path, drive: Path) -> dict[str, object]:
     if not (drive / UF2_INFO_FILE).is_file():
         raise ValueError(
-            f"{drive}: is not the drive of a board in BOOTSEL mode (it has no {UF2_INFO_FILE}); "
+            f"{drive} is not the drive of a board in BOOTSEL mode (it has no {UF2_INFO_FILE}); "
             "hold BOOTSEL while plugging the board in"
         )
     content = uf2.read_bytes()
@@ -304,7 +304,7 @@ def _verify(board: str, device: str, socket: str) -> dict[str, object]:
     runs, expected = figures.get("firmware"), firmware_id(board)
     if not runs:
         raise FirmwareMismatchError(
-            f"{device}: has sent no hello since the controller started, expected one with {expected};"
+            f"{device} has sent no hello since the controller started, expected one with {expected};"
             f" power-cycle the board, and see tablectl devices {device}"
         )
     if runs != expected:
@@ -315,7 +315,7 @@ def _verify(board: str, device: str, socket: str) -> dict[str, object]:
         )
     if not devices[device]["up"]:
         raise FirmwareMismatchError(
-            f"{device}: is down; it last reported {runs};"
+            f"{device} is down; it last reported {runs};"
             f" see tablectl devices {device}, and repeat this command when the device is up"
         )
     return {"device": device, "firmware": runs}

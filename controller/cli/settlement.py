@@ -269,7 +269,7 @@ def _serving(arguments: argparse.Namespace) -> "Serving":
     host, port = _address(arguments.listen, "--listen")
     if host not in LOCAL_HOSTS and not arguments.certificate:
         raise ValueError(
-            f"--listen {host}: also needs --certificate, because other machines can reach this address"
+            f"--listen {host} also needs --certificate, because other machines can reach this address"
         )
     if arguments.certificate:
         server = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
@@ -284,7 +284,7 @@ def _serving(arguments: argparse.Namespace) -> "Serving":
         )
         if broker_host not in LOCAL_HOSTS and not tls:
             raise ValueError(
-                f"--broker {broker_host}: also needs --broker-tls, because the broker is on another machine"
+                f"--broker {broker_host} also needs --broker-tls, because the broker is on another machine"
             )
         if tls:
             from controller.publish.mqtt_link import tls_context

@@ -405,13 +405,13 @@ def unwritable_message(path: Path, error: OSError) -> str:
     if not path.parent.is_dir():
         return f"{path}: {path.parent} is not a folder; choose a different path"
     why = error.strerror or str(error)
-    return f"{path}: cannot be written ({why}); choose a different file"
+    return f"{path} cannot be written ({why}); choose a different file"
 
 
 def inaccessible_message(path: object, error: OSError) -> str:
     """Return the message about a file that can't be read or written, and the next step."""
     why = error.strerror or str(error)
-    return f"{path}: cannot be accessed ({why}); name a file that this user can read or write"
+    return f"{path} cannot be accessed ({why}); name a file that this user can read or write"
 
 
 def _umask() -> int:

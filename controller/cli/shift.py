@@ -300,7 +300,7 @@ def _draw(arguments: argparse.Namespace, attempts: Sequence[ShadowComparison]) -
     from controller.technician.pictures import picture_of  # noqa: PLC0415 - only for --pictures
 
     if arguments.journal is None:
-        raise RefusedError("--pictures: also needs --journal with the journal's folder on this machine")
+        raise RefusedError("--pictures also needs --journal with the journal's folder on this machine")
     arguments.pictures.mkdir(parents=True, exist_ok=True)
     for attempt in attempts:
         if attempt.agreement not in ("differs", "review"):

@@ -212,7 +212,7 @@ def _add(arguments: argparse.Namespace, register: Register, file: Path) -> None:
             " --replace sets new roles and a new PIN"
         )
     if not roles:
-        raise RegisterError(f"--role: is missing; use it with one or more of {', '.join(ROLES)}")
+        raise RegisterError(f"--role is missing; use it with one or more of {', '.join(ROLES)}")
     pin = _read_secret("PIN")
     card = _read_secret("card") if arguments.card else None
     write_register(file, register.with_person(name, roles, pin, card))

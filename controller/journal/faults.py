@@ -242,7 +242,7 @@ FAULTS: Mapping[str, JournalFaultKind] = {
         "a person or program deleted, renamed or replaced the file while the controller had it open",
         "rename the original file back, or copy a deleted file from /proc/PID/fd while the controller runs,"
         f" and then restart the controller. If the file is lost: {_ACCEPT}",
-        "automatically, once the original file has its name again",
+        "automatically, once the original file has its name back",
     ),
     "journal_teller_failed": JournalFaultKind(
         "a bug in a part of the controller that is notified of durable rows",
@@ -256,7 +256,7 @@ FAULTS: Mapping[str, JournalFaultKind] = {
     ),
     "journal_ack_unknown": JournalFaultKind(
         "an older copy of this journal was restored, or the engine's answers go to a different table",
-        "find out with `tablectl journal verify` whether an older journal was restored; if not, check that"
+        "use `tablectl journal verify` to find out whether an older journal was restored; if not, check that"
         " the engine's answers go to the correct table",
         "at the next acknowledgement that matches",
     ),

@@ -223,7 +223,7 @@ class TriesFile:
             write_private(self._file, msgspec.json.encode(tries))
         except OSError as error:
             self._log(
-                f"{self._file}: can't be written to ({error}); a restart will lose the counts of wrong PINs"
+                f"{self._file} can't be written to ({error}); a restart will lose the counts of wrong PINs"
             )
 
 

@@ -24,8 +24,8 @@ def judge_with_late(
 ) -> V:
     """Judge an attempt with and without its late readings. If the verdicts differ, return a review.
 
-    A review without them gains the late readings as a further reason. A verdict that a person called is
-    returned unchanged.
+    If the verdict without them is already a review, the late readings are added to its reasons. A verdict
+    that a person called is returned unchanged.
     """
     verdict = judge(readings)
     if basis.called is not None or not basis.late:

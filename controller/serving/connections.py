@@ -126,11 +126,11 @@ class LimitedConnection(H11Protocol):
         self.transport.abort()
 
     def remove_time_limit(self) -> None:
-        """Remove the time limit of the current answer, which is a stream."""
+        """Stop the timer for the current answer, which is a stream."""
         self._set_time_limit(None)
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # library's type
-        """Take a slot, and start the time limit of the first request."""
+        """Take a slot, and start the timer for the first request."""
         super().connection_made(transport)
         transport.set_write_buffer_limits(MAX_UNREAD_BYTES)
         self.app_state = {**self.app_state, "connection": self}
@@ -152,7 +152,7 @@ class LimitedConnection(H11Protocol):
             self._set_time_limit(self._limits.exchange_s)
 
     def on_response_complete(self) -> None:
-        """Start the time limit of the next request, which might already have arrived."""
+        """Start the timer for the next request, which might already have arrived."""
         before = self.cycle
         self._set_time_limit(self._limits.keep_s)
         super().on_response_complete()

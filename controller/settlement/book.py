@@ -71,7 +71,7 @@ class MalformedLine(Exception):
 
 
 def format_reasons(reasons: Iterable[Reason]) -> str:
-    """Return the causes of an outcome as the reason of a request, such as `off_table, cocked`."""
+    """Return the causes of an outcome as the reason in a request, such as `off_table, cocked`."""
     return ", ".join(dict.fromkeys(reason.code for reason in reasons))
 
 

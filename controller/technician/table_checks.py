@@ -132,7 +132,7 @@ def _chip(about: str, root: Path, label: str) -> Finding:
         from drivers.link.gpio_kernel import list_chips  # noqa: PLC0415 - as above
         from drivers.link.link import PortError  # noqa: PLC0415 - as above
     except ImportError:
-        return Finding("unchecked", about, f"chip {label}: needs the `hardware` extra")
+        return Finding("unchecked", about, f"chip {label} needs the `hardware` extra")
     try:
         chip = find_chip(label, list_chips)
     except PortError as error:
@@ -179,7 +179,7 @@ def journal_folder(
     """Check the journal's folder, keys and recordings without disturbing a running controller."""
     if not options.journal.exists() and not options.place.head.exists():
         yield Finding(
-            "unchecked", "journal", f"{options.journal}: does not exist yet; the first start creates it"
+            "unchecked", "journal", f"{options.journal} does not exist yet; the first start creates it"
         )
         return
     if options.journal.exists() and not os.access(options.journal, os.R_OK | os.X_OK):
@@ -221,7 +221,7 @@ def _journal(options: Options) -> Iterator[Finding]:
     try:
         check_journal_exists(options.place, read_head(head))
         if not path.exists():
-            yield Finding("unchecked", "journal", f"{path}: does not exist yet; the first start creates it")
+            yield Finding("unchecked", "journal", f"{path} does not exist yet; the first start creates it")
             return
         with Reader(path) as reader:
             found = reader.verify_all(every_signature=False, head=head)

@@ -20,7 +20,7 @@ _ALONG = 5 / 7 * GRAVITY_M_S2 / (2 * math.pi * RIM_M)
 """Acceleration of a rolling ball along the track per radian of tilt (rev/s2); the factor 5/7 accounts for the
 ball's rotation."""
 _INWARD = GRAVITY_M_S2 / (4 * math.pi**2 * RIM_M)
-"""Square of the minimum speed that keeps a ball in a track whose slope has the tangent 1 (rev2/s2)."""
+"""Square of the minimum speed that keeps a ball in a track whose slope has a tangent of 1 (rev2/s2)."""
 STEPS = 64
 """Integration steps per turn."""
 _SPEEDS_PER_REV = 200

@@ -258,7 +258,7 @@ def test_a_picture_is_taken_with_an_uncalibrated_camera(
     assert "held-1.bmp: found an unsupported file extension, expected one of .png" in capsys.readouterr().err
     rig.write_text(table, encoding="utf-8")
     assert main(["camera", "snap", str(rig), str(taken)]) == 2
-    assert "rig.yaml: has no `source`" in capsys.readouterr().err
+    assert "rig.yaml has no `source`" in capsys.readouterr().err
 
 
 UNMEASURED = """\

@@ -43,8 +43,8 @@ def test_a_pipe_is_refused_at_once(tmp_path: Path, rig: Path, capsys: pytest.Cap
     assert f"{found} a picture" in refused(capsys, "calibrate", rig, "--flat", f"left-front={pipe}")
     assert f"{found} a YAML file" in refused(capsys, "track", "a.avi", "--rig", pipe)
     film(tmp_path / "a.avi")
-    assert f"{pipe}: cannot be written" in refused(capsys, "snap", rig, pipe)
-    assert f"{pipe}: cannot be written" in refused(capsys, "board", pipe)
+    assert f"{pipe} cannot be written" in refused(capsys, "snap", rig, pipe)
+    assert f"{pipe} cannot be written" in refused(capsys, "board", pipe)
 
 
 def test_a_truncated_film_is_followed_to_its_end_and_is_exit_1(
@@ -92,7 +92,7 @@ def test_a_film_is_never_written_over_its_source(
 ) -> None:
     source = film(tmp_path / "a.avi")
     before = source.read_bytes()
-    assert "a.avi: is the source itself" in refused(capsys, "live", rig, "--to", source)
+    assert "a.avi is the source itself" in refused(capsys, "live", rig, "--to", source)
     assert source.read_bytes() == before
 
 

@@ -63,7 +63,7 @@ def test_a_film_is_written_with_the_tracks(tmp_path: Path, capsys: pytest.Captur
     frames = cv2.VideoCapture(str(seen))
     assert int(frames.get(cv2.CAP_PROP_FRAME_COUNT)) > 80
     assert main(["camera", "live", str(rig)]) == 2
-    assert "rig.yaml: has no `source`; add a device or a video" in capsys.readouterr().err
+    assert "rig.yaml has no `source`; add a device or a video" in capsys.readouterr().err
 
 
 def test_two_cameras_are_shown_side_by_side(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -286,12 +286,12 @@ def test_an_automatic_wheel_plays_one_game_in_its_test(tmp_path: Path) -> None:
             2,
             "--points: found 'left', expected one of left-front",
         ),
-        (("calibrate", "walls", "cam"), 2, "cam: has no `wall`"),
-        (("calibrate", "wheel", "cam"), 2, "cam: has no `ball_beam` in its `reads`"),
+        (("calibrate", "walls", "cam"), 2, "cam has no `wall`"),
+        (("calibrate", "wheel", "cam"), 2, "cam has no `ball_beam` in its `reads`"),
         (
             ("calibrate", "camera", "cam", "--table", "craps"),
             2,
-            "--table: also needs --log",
+            "--table also needs --log",
         ),
     ],
 )

@@ -243,7 +243,7 @@ def _local_speed(approach: Approach, i: int) -> float:
 
 
 def waited_at_rest(approach: Approach, i: int) -> bool:
-    """Return whether the die had stopped at point i, and the next point is only the report of its rest."""
+    """Return whether the die had stopped at point i, and the next point only reports that it is at rest."""
     path = approach.path
     if not path.rests or i != len(path.times) - 2:
         return False

@@ -132,7 +132,7 @@ def _flew_before(scene: Scene, die: DieSeen) -> str | None:
 
 
 def _flew_unseen(scene: Scene, rules: ThrowRules) -> str | None:
-    """Return the reason to doubt the releases if neither die made one of the impacts, or None."""
+    """Return the reason to doubt the releases if there is an impact that neither die made, else None."""
     unexplained = _unexplained_impacts(scene, scene.dice, WALLS[rules.wall])
     if not unexplained:
         return None

@@ -1,4 +1,4 @@
-"""The test of whether the camera watched each die from its release to its rest (C34-INV-1a, !V1-25,
+"""The test of whether the camera watched each die from its release until it came to rest (C34-INV-1a, !V1-25,
 H-LEGAL-2).
 
 A die that was out of sight for longer than a moment may have left the table and come back, or may have been
@@ -18,7 +18,7 @@ from controller.rules.dice.scene import MOVED_MM, DieSeen, Scene
 
 STOPPED_MM_PER_S = 500.0
 """Speed, in mm/s, below which a die is treated as having already stopped if it now lies where it was last
-seen. Only the report of its rest was missing."""
+seen. It is then assumed that only the report that it had come to rest was missing."""
 LAST_POINTS = 5
 """Number of points over which a die's speed is reliable despite the noise."""
 
