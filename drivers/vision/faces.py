@@ -193,9 +193,7 @@ OUTWARD = np.arange(0.24 * EDGE_PX, 0.86 * EDGE_PX, 1.0, dtype=np.float32)
 # The part of a side that is averaged.
 ALONG = np.linspace(-0.27, 0.27, 13, dtype=np.float32) * np.float32(EDGE_PX)
 SPAN = 3  # half the width of a blurred step, in elements of OUTWARD
-SAME_SIDE = (
-    0.06  # maximum difference between the distances of opposite sides seen from above, in edges
-)
+SAME_SIDE = 0.06  # maximum difference between the distances of opposite sides seen from above, in edges
 MIN_LOW_STEP = 14.0  # grey levels; grain, averaged along a side, causes steps of five
 TURNS_DEG = np.arange(0.0, 90.0, 9.0)  # angles tried for a 1, whose pip does not show the die's angle
 

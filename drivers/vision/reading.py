@@ -33,9 +33,7 @@ WIDTH = (0.78, 1.42)  # range of the width of a 1, 2 or 3 from side to side, in 
 SIDE_STEP = 9.0  # minimum step at a side, in grey levels, averaged along the side
 MAX_LOPSIDED = 0.17  # maximum difference between the distances of two opposite sides, in edges
 OWN_SIDE = (0.45, 0.62)  # range of the distance of a 1's sides seen from above, in edges: about one half
-MAX_OWN_DIFFERENCE = (
-    0.07  # maximum deviation of such a distance from the mean of the middle two, in edges
-)
+MAX_OWN_DIFFERENCE = 0.07  # maximum deviation of such a distance from the mean of the middle two, in edges
 MIN_CLEAR_STEP = 30.0  # minimum step at a clear side, in grey levels; false sides on a larger face reach 25
 FAR_SIDE = 0.7  # minimum distance of a 2's farthest side from each of its pips, in edges
 # Beyond a side of a 1, a touching die would cover the area at these distances from the 1's centre, in edges.
