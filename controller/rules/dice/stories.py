@@ -57,9 +57,9 @@ class Account:
     @property
     def missed_with_any_names(self) -> bool:
         """Return whether a die missed in the best story with the camera's names, and swapped names rule out
-        that both dice hit, although the camera's names alone leave that possible."""
+        the other die's touch, which the camera's names alone leave possible but nobody heard."""
         best = min(self.own_stories, key=lambda touched: self.own_stories[touched].cost)
-        if best == BOTH_HIT or BOTH_HIT in self.possible:
+        if best == BOTH_HIT or BOTH_HIT in self.possible or all(self.own_stories[BOTH_HIT].made):
             return False
         return BOTH_HIT in self._not_ruled_out(self.own_stories, self.own_knocked_back)
 
