@@ -191,7 +191,7 @@ def locked_folder_of(path: Path) -> Iterator[None]:
     except BlockingIOError as error:
         raise KeyFault(
             f"{path.parent}: another command is changing keys in this folder, so nothing was changed; repeat"
-            " this command when that one has ended"
+            " this command when that one has finished"
         ) from error
 
 

@@ -121,7 +121,7 @@ _FOLDER = "an existing, writable folder"
 
 
 def mistakes_in(options: Options, environ: Mapping[str, str]) -> Iterator[Mistake]:
-    """Yield every mistake in these options that prevents a start."""
+    """Yield every mistake in these options that prevents startup."""
     yield from _groups(options)
     yield from _folder("--journal", options.journal, to_be_made=True)
     if options.head is not None and options.head.parent != options.journal:

@@ -200,7 +200,7 @@ class RecordingFile:
             faults.clear("recording_failed", "recorder")
 
     def end(self, faults: ActiveFaults, *, whole: bool) -> None:
-        """Close the file; without `whole`, the log remains incomplete, as after a power cut."""
+        """Close the file; without `whole`, the log remains incomplete, as it does after a power cut."""
         if whole:
             self._log.close()
         self.write_out(faults, packed=whole)

@@ -79,7 +79,7 @@ class SelfTest:
     ) -> None:
         """Create the self-test from these parts.
 
-        `started` is the ticket of the session's first row. `required` are the devices that must be up.
+        `started` is the ticket of the session's first row. `required` lists the devices that must be up.
         `switches` are the locking switches that each device must report; None if their names are unknown.
         """
         self._journal = journal

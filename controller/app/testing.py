@@ -67,7 +67,8 @@ class GuidedTests:
     ) -> None:
         """Send readings and answer requests until the client disconnects; raises OSError if sending fails."""
         if not self._take_turn():
-            connection.sendall(refusal("busy", "another guided test is running; try again when it has ended"))
+            busy = "another guided test is running; try again once it has finished"
+            connection.sendall(refusal("busy", busy))
             return
         try:
             why = why_test_refused(live.core.view)

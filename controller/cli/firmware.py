@@ -278,7 +278,7 @@ def _flash(uf2: Path, drive: Path) -> dict[str, object]:
     content = uf2.read_bytes()
     if content[:4] != b"UF2\n" or len(content) % 512:
         raise ValueError(
-            f"{uf2}: is not a UF2 file; use one from `tablectl firmware build` or from MicroPython"
+            f"{uf2} is not a UF2 file; use one from `tablectl firmware build` or from MicroPython"
         )
     target = drive / uf2.name
     with target.open("wb") as file:

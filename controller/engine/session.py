@@ -166,7 +166,7 @@ class Session:
 
     @property
     def awaits_play(self) -> bool:
-        """Whether Play wagers are accepted, because a position must still play or fold."""
+        """Whether Play wagers are accepted, that is, whether a position must still play or fold."""
         return self._game.awaits_play
 
     @property
@@ -264,7 +264,7 @@ class Session:
         self.late += 1
         self._agenda.effects.append(LateReading(reading=reading, behind_us=behind_us))
         now_us = self._order.now
-        # A reading with a time in the future arrived now or earlier.
+        # A reading whose time is in the future must have arrived by now.
         seen = msgspec.structs.replace(reading, t=min(reading.t, now_us))
         if self._mode.testing:
             self._reject_late(seen)

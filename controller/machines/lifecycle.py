@@ -115,7 +115,7 @@ def life_cycle(terms: AttemptTerms) -> MachineTable:
             "accept": "a person accepts the proposed result",
             f"accept_{no_result}": f"a person accepts the proposed {void_name}",
             terms.settle: f"all wagers that the {terms.attempt} decided are paid or collected",
-            "power_lost": f"the recording ends during the {terms.attempt}, as after a power cut",
+            "power_lost": f"the recording ends during the {terms.attempt}, for example after a power cut",
             **_if_cleared(terms, {terms.clear or "": "the dice are collected"}),
         },
         arrows=(
@@ -197,7 +197,7 @@ class StandingCall(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     """A called or void roll, spin or deal that is not settled.
 
     `state` is its state in the life cycle. `outcome` is the id of the outcome that a correction replaces.
-    `since` are the inputs made after that outcome. The field with the game's name holds the game's state
+    `since` holds the inputs made after that outcome. The field with the game's name holds the game's state
     before the call. A deal also has its cards and inputs, for rulings on a single card.
     """
 

@@ -17,9 +17,9 @@ class Basis(msgspec.Struct, frozen=True, kw_only=True):
 
     `decided_at_us` is the time of the judgement. `called` is a person's reason for declaring the attempt
     void. `warnings` is the number of warnings given to the shooter. `sources` are the kinds of reading that
-    each device was known to send. `learned` are the learned properties of the wheel or the walls.
+    each device was known to send. `learned` holds the learned properties of the wheel or the walls.
     `late_close` says whether betting was open at the drop. `relaunched` says whether the next ball was
-    launched before the decision on this spin. `late` are the readings that arrived too late to be used.
+    launched before the decision on this spin. `late` holds the readings that arrived too late to be used.
     `doubt` says why the attempt's times are unreliable. `objection` is the reason why a valid result went to
     review.
     """

@@ -151,7 +151,7 @@ def least_squares(rows: Sequence[Sequence[float]], values: Sequence[float]) -> t
     for column in range(n):
         pivot = max(range(column, n), key=lambda row: abs(system[row][column]))
         if abs(system[pivot][column]) < _SINGULAR:
-            raise CalibrationError("found points on one line, expected them spread over the whole table")
+            raise CalibrationError("found points on one line, expected points spread over the whole table")
         system[column], system[pivot] = system[pivot], system[column]
         for row in range(n):
             if row != column:

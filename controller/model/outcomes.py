@@ -31,7 +31,7 @@ class RollCalled(Data, frozen=True, kw_only=True):
     `phase`, `point`, `shooter` and `run_out` are for craps. `run_out` says whether the roll decided only
     Come and Don't Come bets and set no point (C34-CONT-2b). In High Roller, `phase`, `point` and `shooter`
     are None. `game`, `player`, `remaining` and `next_player` are for High Roller. `game` is the number of the
-    game, and `player` rolled the dice. `remaining` are the players still in the game, in rolling order.
+    game, and `player` rolled the dice. `remaining` lists the players still in the game, in rolling order.
     `next_player` is None once the game is won.
     """
 

@@ -43,7 +43,7 @@ class ThrowVerdict(msgspec.Struct, frozen=True, kw_only=True):
 
     `dice` are the faces in die order, if both are certain enough to propose. A VALID verdict always has them.
     `warning` is true if the throw counts with a warning. `sentence` states the verdict in one line.
-    `evidence` are the readings behind the verdict, in time order.
+    `evidence` holds the readings behind the verdict, in time order.
     """
 
     ruling: Ruling
@@ -88,7 +88,7 @@ class DealVerdict(msgspec.Struct, frozen=True, kw_only=True):
     """The judge's verdict on a deal.
 
     `seats` are the positions dealt in. `dealt` is the complete deal, after all cards are known and all
-    positions have acted. `evidence` are the readings behind the verdict. Readings that name a card are left
+    positions have acted. `evidence` holds the readings behind the verdict. Readings that name a card are left
     out until all positions have acted.
     """
 

@@ -336,4 +336,4 @@ class ScreensFile:
         try:
             write_private(self._file, msgspec.json.encode(known))
         except OSError as error:
-            self._log(f"{self._file}: can't be written to ({error}); a restart will lose the known screens")
+            self._log(f"{self._file} can't be written to ({error}); a restart will lose the known screens")

@@ -97,7 +97,7 @@ def rotate(path: Path) -> EngineKey:
     except BlockingIOError as error:
         found, expected = (
             "another command that is changing keys there",
-            "none; repeat this command when that one has ended",
+            "none; repeat this command when that one has finished",
         )
         raise SettlementFault("key_unusable", str(path), found, expected) from error
     except JournalFault as fault:

@@ -256,7 +256,7 @@ def _distance(a: Candidate, b: Candidate) -> float:
 
 
 def _track_error(track: _Track, t: int, candidate: Candidate) -> float:
-    """Return a candidate's distance from the nearest position that the die can have reached.
+    """Return a candidate's distance from the nearest position that the die could have reached.
 
     The die has either moved straight ahead or bounced off a wall.
     """

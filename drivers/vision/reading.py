@@ -2,7 +2,8 @@
 
 A face is accepted only if its pips form a lattice, its colour is even between the pips, its sides are at the
 distance given by the die's size, and no spot is left over. Contradictory evidence is recorded as a doubt with
-a reason. A picture with a doubt is refused, because an undetected misreading is the worst fault of a camera.
+a reason. A picture with a doubt is refused, because an undetected misreading is the worst fault that a camera
+can have.
 """
 
 from collections.abc import Sequence

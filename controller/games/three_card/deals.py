@@ -481,7 +481,7 @@ class Deals:
 
 
 SET_CARD_NEEDS = (
-    "set_card needs a card by rank and suit, its position, and in `what` the card it replaces, if any;"
+    "set_card needs the card's rank and suit, its position and, if it replaces a card, that card in `what`;"
     " enter it again"
 )
 

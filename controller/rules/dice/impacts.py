@@ -137,7 +137,7 @@ class _Match(NamedTuple):
     loudness: float = 0.0
     """Cost of the impact's loudness as a hit with the contact's turn, less its cost as a knock."""
     only: bool = False
-    """Whether the die can have made this impact only by being knocked back."""
+    """Whether the die could have made this impact only if it was knocked back."""
 
 
 Maker = tuple[tuple[_Match, ...], float]

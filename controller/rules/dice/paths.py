@@ -17,7 +17,7 @@ from controller.rules.dice.scene import DieSeen, Scene
 MIN_NOISE_MM = 0.2
 """Minimum position error, in mm, that is assumed for a camera, regardless of the table's settings."""
 JUMP_FACTOR = 1.4
-"""Minimum ratio of the speed of a jump (a step that no die can have made) to that of the adjacent steps."""
+"""Minimum ratio of the speed of a jump (a step that no die could have made) to that of the adjacent steps."""
 JUMP_ERRORS = 13.0
 """Minimum excess length of a jump, in position errors. Each of its two points may be off by up to 4.6
 standard deviations, along and across the table."""
@@ -34,7 +34,7 @@ THROWN_M_PER_S = 8.0
 
 
 class Jump(NamedTuple):
-    """A step that no die can have made.
+    """A step that no die could have made.
 
     `t` is the time of its middle (ms), and `length_mm` the sum of its lengths along and across the table.
     """

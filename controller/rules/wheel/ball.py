@@ -92,7 +92,7 @@ def find_ball_run(
     """Return the run that explains the pulses; None if there is none.
 
     `slowing` shows whether a ball that was not detected for a while kept running. `left_us` is the time of
-    the exit from the track according to the drop sensor, or None while the sensor has not fired. `pulses` are
+    the exit from the track according to the drop sensor, or None until the sensor fires. `pulses` are
     the pulses that the chain has received.
     """
     best_story, count = chain.best, sum(chain.pulse_counts)

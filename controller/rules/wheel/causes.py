@@ -57,8 +57,8 @@ class Case:
     def __init__(
         self, trace: SpinTrace, ball: BallRun | None, seen: Sequence[Reading], decided_at_us: int
     ) -> None:
-        """`ball` is None if the pulses are not those of a ball that slows down; `seen` are the trace's
-        readings."""
+        """`ball` is None if the pulses are not those of a ball that slows down; `seen` holds the
+        trace's readings."""
         self.trace = trace
         self.ball = ball
         self.seen = seen

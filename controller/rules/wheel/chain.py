@@ -341,7 +341,7 @@ class Chain:
 
     @property
     def direction(self) -> Turning | None:
-        """The ball's direction; None while its pulses do not clearly show it."""
+        """The ball's direction; None until its pulses clearly show it."""
         standing = self.remaining_stories()
         if not standing or not standing[0].is_run:
             return None

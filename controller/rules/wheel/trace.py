@@ -129,13 +129,13 @@ class SpinTrace:
 
     @property
     def ball_direction(self) -> Turning | None:
-        """Direction of the ball; None while its pulses do not clearly show it."""
+        """Direction of the ball; None until its pulses clearly show it."""
         return self.chain.direction
 
     @property
     def left_track_us(self) -> int | None:
-        """Time of the ball's exit from the track according to the drop sensor; None while the sensor has not
-        fired."""
+        """Time of the ball's exit from the track according to the drop sensor; None until the sensor
+        fires."""
         return None if self.drop is None else self.drop.t - DROP_SENSOR_DELAY_US
 
     @property
@@ -231,7 +231,7 @@ class SpinTrace:
         return last_lap(story)
 
     def relaunched(self) -> Pass | None:
-        """Return the first pass of a second ball, or of a relaunch of this ball; None while there is none.
+        """Return the first pass of a second ball, or of a relaunch of this ball; None if there is none.
 
         A launch is certain only if the new run is clearly faster than this ball was (after a drop, faster
         than the wheel's drop speed), or if it runs in the other direction before a drop. Otherwise the run
@@ -299,7 +299,7 @@ class SpinTrace:
             self.pockets = PocketCount(self.pockets.needed)
 
     def _kept_running(self, passes: int, turns: float) -> bool:
-        """Return whether the ball ran on for so long after the sensed drop that the drop was false."""
+        """Return whether the ball ran on long enough after the sensed drop to prove the drop false."""
         story, left_us = self.chain.best, self.left_track_us
         assert left_us is not None
         if story is None or (story.first.t > left_us and story.before is not None):
@@ -406,7 +406,7 @@ def last_lap(story: Story) -> tuple[float, float]:
 
 
 def laps(passes: Sequence[Pass]) -> list[tuple[float, float]]:
-    """Return the middle (us) and the speed (rev/s) of each lap that one of the passes ends."""
+    """Return the middle (us) and the speed (rev/s) of each lap that ends at one of the passes."""
     if len(passes) > 1 and passes[0].before is None:
         _find_laps(passes)
     return [lap for at in passes if (lap := lap_before(at)) is not None]
@@ -424,7 +424,7 @@ def _find_laps(passes: Sequence[Pass]) -> None:
 
 
 def lap_before(last: Pass) -> Lap | None:
-    """Return the middle (us) and the speed (rev/s) of the lap that a pass ends; None if it ends none."""
+    """Return the middle (us) and the speed (rev/s) of the lap that ends at a pass; None if none does."""
     if last.lap is NOT_COMPUTED:
         last.lap = _lap_before(last)
     return last.lap

@@ -94,7 +94,7 @@ class SpinWatch:
 
     @property
     def direction(self) -> Turning | None:
-        """Direction of the ball; None while its pulses do not clearly show it."""
+        """Direction of the ball; None until its pulses clearly show it."""
         return self._trace.ball_direction
 
     @property
@@ -137,7 +137,7 @@ class SpinWatch:
         return self._trace.chain.may_be_another_launch
 
     def relaunched(self) -> Pass | None:
-        """Return the first pass of a second ball, or of a relaunch of this ball; None while there is none."""
+        """Return the first pass of a second ball, or of a relaunch of this ball; None if there is none."""
         return self._trace.relaunched()
 
     @property
@@ -204,7 +204,7 @@ class SpinWatch:
         self._trace.receive(reading)
 
     def speed_rev_per_s(self) -> float | None:
-        """Return the ball's speed at its last pulse; None while its laps do not show it."""
+        """Return the ball's speed at its last pulse; None until its laps show it."""
         pulses = self._trace.pulses
         return self._trace.speed_at(pulses[-1].t) if pulses else None
 

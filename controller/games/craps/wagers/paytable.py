@@ -338,7 +338,8 @@ class CrapsPayTable:
         for high, total in product(highs, range(2, 13)):
             net = self.net(combined, total, high)
             if -1 < net < 0:
-                raise ValueError(f"a {name} that loses all of its stake or none, not {-net} of it on {total}")
+                lost = f"{-net} of the stake on {total}"
+                raise ValueError(f"a {name} that loses its whole stake or nothing, not {lost}")
 
     def net(self, combined: Combined, total: int, high: int | None = None) -> Fraction:
         """Return a combined bet's net win on a total, as a fraction of the whole stake.
