@@ -37,7 +37,7 @@ SHADOW_FILE = "shadow"
 APPROVED_FILE = "identity.json"
 """The file of the last approved identity, in the journal's folder."""
 ENGINE_PIN_FILE = "settlement-engine.json"
-"""The file of the settlement engine's public key, as learned by this table, in the journal's folder."""
+"""The file in the journal's folder with the settlement engine's public key, as learned by this table."""
 
 
 def default_head(journal: Path) -> Path:

@@ -49,13 +49,13 @@ ROLES = ("boxperson", "dealer", "stickperson", "supervisor", "manager", "technic
 
 
 class Groups(NamedTuple):
-    """The Unix groups whose members have these roles; None if nobody has the role."""
+    """The Unix group whose members have each role; None if no group has the role."""
 
     staff: str | None = None
     technician: str | None = None
     settlement: str | None = None
     screen: str | None = None
-    """The group of the process that serves the screens, which must send a signed token with each input."""
+    """The group of the screens' server process. The process must send a signed token with each input."""
 
 
 class Peer(NamedTuple):
@@ -250,9 +250,9 @@ LINES_PER_CONNECTION = Rate(burst=200, per_s=200)
 LINES_PER_USER = Rate(burst=800, per_s=400)
 """Lines of all connections of one Unix user, such as a web server with many screens."""
 LINE_BYTES = 512
-"""The number of bytes that cost as much as a line; an input is shorter."""
+"""The number of bytes that cost as much as one line; an input's line is shorter than this."""
 STATUS_COST = 3.0
-"""The additional cost of a status request, in lines; such a request takes longer to answer."""
+"""The additional cost, in lines, of a status request, which takes longer to answer than other requests."""
 CONNECTIONS_PER_USER = Rate(burst=200, per_s=100)
 """New connections of one Unix user; each costs a thread and a lookup of the user's groups."""
 ACTIONS_PER_USER = Rate(burst=60, per_s=10)

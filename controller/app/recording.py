@@ -345,7 +345,7 @@ class RecordingSeries:
         self._begun = 0
 
     def next(self, state: State, first: NextNumbers, after: Segment | None = None) -> Segment:
-        """Start the next recording, with the devices' state from the previous one."""
+        """Start the next recording in this state, with the data carried over from `after`, if any."""
         self._begun += 1
         name = f"{self._setup.table}-{int(self._setup.session):06d}-{self._begun:03d}"
         standing = None if after is None else after.session.carried_readings()

@@ -171,7 +171,12 @@ def verify(place: ProgramPlace, trusted: Collection[str], *, compiled: bool = Tr
 
 
 def trusted_keys(file: Path) -> frozenset[str]:
-    """Return the release keys in a file; raises OSError, or ReleaseFault if one is invalid or none exists."""
+    """Return the release keys in a file.
+
+    Raises:
+        ReleaseFault: a key is invalid, or the file contains none.
+        OSError: the file can't be read.
+    """
     lines = file.read_text(encoding="utf-8", errors="replace").splitlines()
     keys = [(number, key) for number, line in enumerate(lines, 1) for key in line.split()]
     wrong = next((number for number, key in keys if not _is_key(key)), 0)
@@ -350,7 +355,7 @@ def _would_run(copy: bytes, source: Path, text: bytes) -> bool:
 def _comparable(part: object) -> object:
     """Return a value to compare in place of code or a constant, so that 1, 1.0 and True differ.
 
-    The value of code contains the attributes in `_PARTS` and the constants.
+    The value for a code object contains its attributes in `_PARTS` and its constants.
     """
     match part:
         case CodeType():

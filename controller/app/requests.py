@@ -421,8 +421,8 @@ def _is_of_session(name: str, view: View) -> bool:
 def _recordings(folder: Path, view: View) -> Iterator[dict[str, object]]:
     """Yield each recording, the newest first.
 
-    The size of the current session's recordings is omitted, because it would reveal each pass of the ball
-    (R-SPIN-3).
+    The sizes and times of the current session's recordings are omitted, because they would reveal each pass
+    of the ball (R-SPIN-3).
     """
     for path in sorted(folder.glob(f"*{ENDING}"), reverse=True):
         name = path.name.removesuffix(ENDING)
