@@ -150,7 +150,7 @@ def _sold(state: HighRollerState, name: str, count: int, rules: HighRollerRules)
         left = rules.decks * CARDS_PER_DECK - state.sold
         raise InputRefused(
             "sold_out",
-            f"found {count} cards, expected at most the {left} left in all decks (!H-8); enter fewer",
+            f"found {count} cards, expected at most the {left} left in the decks (!H-8); enter fewer",
         )
     if not count:
         return state
@@ -350,8 +350,9 @@ def close_hours(state: HighRollerState, count: int | None) -> HighRollerState:
 
     The first entry without `count` announces the last 15 minutes. Any other entry ends the hours. `count` is
     the number of players left; by default, the players at the table are counted. With fewer than two players,
-    there is no final game for the Bonus Pot (H-CLOSE-2). Raise InputRefused if two or more players are left,
-    if a game is in progress, or if the hours have already ended.
+    there is no final game for the Bonus Pot (H-CLOSE-2). Raise InputRefused if the final game has been played
+    or the hours have already ended. Also raise it for an entry that would end the hours while a game is in
+    progress or two or more players are left.
     """
     if state.over:
         raise InputRefused("final_game_over")

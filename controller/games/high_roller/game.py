@@ -48,7 +48,7 @@ def _after_stop(state: State) -> State:
 
 
 def _bets_stay_closed(state: State) -> bool:
-    """Return whether no cards can be sold because a game is in progress or its winner is unpaid."""
+    """Return whether buying for this game is over: the players are rolling, or the winner is unpaid."""
     game = read_memory(state.high_roller, as_high_roller_state)
     return game is not None and game.stage in (*ROLLING, "won")
 

@@ -171,7 +171,7 @@ class Launches:
         """Return whether this reading proves a launch without a complete revolution.
 
         The ball's drop is proof, and so is a ball outside the wheel after pulses. The loss of the device that
-        reported the pulse is also treated as proof, because no revolution can be detected afterwards.
+        reported the last pulse is also treated as proof, because no revolution can be detected afterwards.
         """
         is_recent = reading.t - self._last_pulse_us <= NO_BALL_US
         if isinstance(reading, DeviceDown):

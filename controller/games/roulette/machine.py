@@ -123,7 +123,7 @@ ROULETTE_TABLE = MachineTable(
 )
 
 DECIDES = (BallOut, ForeignObject, PocketBall, WheelStatus)
-"""The kinds of reading that can each decide a spin, unlike single pulses of the beams or the index."""
+"""Readings that can decide a spin on their own, unlike a single pulse from a beam or the rotor index."""
 
 
 class Roulette(PlaysAttempts):

@@ -116,7 +116,7 @@ class End(Request, frozen=True, kw_only=True, tag="end"):
 
 _TABLE = "table"
 _NO_GAME = Refusal("H-START-1", "no game is open; open one with `game`")
-_ROLLING = Refusal("H-REBUY-1", "cards can be bought only before the dice are thrown; buy in the next game")
+_ROLLING = Refusal("H-REBUY-1", "cards can be bought only before the dice are thrown; buy for the next game")
 _CARD_STAYS = Refusal(
     "H-DEAL-1", "a card that was bought lies face up and stays in play until the game is decided"
 )
