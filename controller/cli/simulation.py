@@ -156,7 +156,7 @@ class Simulation:
         if len(str(self._folder)) > _MAX_FOLDER_CHARS:
             length = len(str(self._folder))
             found = f"found a path of {length} characters, expected at most {_MAX_FOLDER_CHARS}"
-            why = "because a socket's path can have at most 107; choose a shorter --dir"
+            why = "because the path of a socket in the folder must not exceed 107; choose a shorter --dir"
             raise OSError(errno.ENAMETOOLONG, f"{found}, {why}", str(self._folder))
         self._folder.mkdir(parents=True, exist_ok=True)
         self._claim = FolderLock(self._folder)

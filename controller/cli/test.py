@@ -190,8 +190,8 @@ class GuidedTest:
             return
         sure = self._arguments.yes_i_am_at_the_table
         words = (
-            f"lamps and buzzer of {self._name} are next: type the word {LAMP_WORD} to continue,"
-            " Enter to skip:"
+            f"the lamps and buzzer of {self._name} are next: type the word {LAMP_WORD} to continue,"
+            " or press Enter to skip:"
         )
         if not sure and self._guide.answer(words) != LAMP_WORD:
             message = f"{LAMP_WORD} was not typed, and --yes-i-am-at-the-table is not set"

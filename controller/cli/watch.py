@@ -35,8 +35,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "Print the running table's events as they happen, until Ctrl-C: calls and their reasons,\n"
         "reviews, locks, faults; lamps and readings on request.\n\n"
         "Cards dealt face down are shown without their faces (masked). Ball and rotor readings\n"
-        "are shown only to technicians; while bets are open, they are held back until bets close\n"
-        "(delayed)."
+        "are shown only to technicians; those taken while bets are open are held back until bets\n"
+        "close (delayed)."
     )
     parser.add_argument(
         "topics",

@@ -55,7 +55,7 @@ _SIDE_WINS = {
     "Pair Plus": (" pair", " flush", " straight", " three of a kind"),
     "Ante Bonus": (" straight", " straight flush", " three of a kind"),
 }
-"""The hands that win these bets against any dealer's hand (T-PP-1, T-AB-1)."""
+"""The hands that win these bets whatever the dealer holds (T-PP-1, T-AB-1)."""
 _PLURAL = {"six": "sixes"}
 
 
@@ -110,7 +110,7 @@ def dollars(cents: int) -> str:
 
 
 def dealer_in_words(deal: DealCalled | DealCorrected) -> str:
-    """Return the dealer's announcement of the dealer's hand (T-DEAL-6), with the Ante's payment."""
+    """Return the announcement of the dealer's hand (T-DEAL-6) and, if it does not qualify, the payment."""
     announced = deal.announcement or ""
     return announced if deal.qualifies else f"{announced}: the Ante pays 1 to 1, Play goes back"
 

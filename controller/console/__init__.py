@@ -1,5 +1,5 @@
 """Screens at a table: the staff's console and the players' display.
 
-A separate process serves them and uses the controller's control socket only. A slow or killed process does
-not affect the table.
+A separate process serves them, and reaches the controller only through its control socket. If this process
+is slow or is killed, the table is not affected.
 """

@@ -32,11 +32,11 @@ class Awaited(msgspec.Struct, frozen=True, kw_only=True):
     lacks: tuple[str, ...] = ()
     """The positions of a deal that lack a card."""
     entered: tuple[tuple[str, str], ...] = ()
-    """The cards of a deal that a person entered, each with its position."""
+    """The cards that a person entered for a deal, each with its position."""
 
 
 class Attempt(msgspec.Struct, frozen=True, kw_only=True):
-    """The newest throw, spin or deal. `number` is 0 if there was none."""
+    """The newest throw, spin or deal. `number` is 0 if there has been none."""
 
     word: str = "roll"
     number: int = 0

@@ -130,9 +130,9 @@ class Console:
     ) -> None:
         """Use the controller at `table` and the sign-in process at `sign_in`.
 
-        Set `secure` if the pages are served over TLS; browsers then send the cookie only over TLS. `scrapers`
-        are the addresses that may read the metrics, and `evidence` is the folder with the camera's pictures.
-        Without `bench`, technicians can't test or calibrate.
+        Set `secure` if the pages are served over TLS; browsers then send the cookies only over TLS.
+        `scrapers` are the addresses that may read the metrics, and `evidence` is the folder with the camera's
+        pictures. Without `bench`, technicians can't test or calibrate.
         """
         self._scrapers = frozenset(scrapers)
         self._filmed = ReviewPictures(evidence)

@@ -1,6 +1,7 @@
 """The data on the technician's pages: devices, journal, clock, settlement, and charts of readings.
 
-The controller sends readings of the ball and the rotor to technicians only after bets have closed.
+While bets are open, the controller does not send readings of the ball and the rotor, even to technicians,
+unless the table is in test mode.
 """
 
 from collections import deque

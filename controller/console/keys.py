@@ -350,13 +350,14 @@ def _table(floor: Floor, may: frozenset[str]) -> Iterator[Group]:
     if "run_out" in may:
         on = not state.run_out
         label = "Run-out: no point is set" if on else "Run-out is over"
-        play.append(Key(label, {"name": "run_out", "on": on}, confirm=f"{label}?"))
+        question = "Begin a run-out? Its rolls set no point." if on else "Is the run-out over?"
+        play.append(Key(label, {"name": "run_out", "on": on}, confirm=question))
     if "closing" in may:
         closing = state.high_roller is not None and state.high_roller.closing
         question = (
             "Are the hours of play over?"
             if closing
-            else "Are there 15 minutes left? The next game is then the final one."
+            else "Are only 15 minutes left? The next game will be the final one."
         )
         play.append(Key("Closing time", {"name": "closing"}, "quiet", question, "Closing time"))
     if floor.game == "high_roller" and "void" in may:
@@ -385,7 +386,7 @@ def _table_keys(may: frozenset[str]) -> Iterator[Key]:
     if "close_table" in may:
         yield Key("Close the table", {"name": "close_table"}, "quiet", "Close the table?", "Close")
     if "test_mode on" in may:
-        question = "Test mode: nothing counts until it is switched off."
+        question = "Begin test mode? Nothing counts until it is switched off."
         yield Key("Test mode", {"name": "test_mode", "on": True}, "quiet", question, "Begin testing")
     if "test_mode off" in may:
         yield Key("End test mode", {"name": "test_mode", "on": False}, "go")
