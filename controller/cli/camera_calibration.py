@@ -40,7 +40,9 @@ from drivers.vision.calibration import (
 from drivers.vision.rig import CaptureSettings, LensSettings, Rig, RigFile
 
 GOOD_MM = 2.0
-"""Upper limit of errors drawn in green: a tenth of a die, and less than a flying die's position error."""
+"""Upper limit of the errors drawn in green: a tenth of a die's edge, and less than the position error of a
+flying die.
+"""
 MIN_CAMERA_DISTANCE_MM = 300.0
 """Minimum horizontal distance between two cameras. At a smaller distance, two cameras 1.5 m above the felt
 measure a die's height with an error of at least 8 mm.
@@ -140,7 +142,7 @@ def add_arguments(commands: "argparse._SubParsersAction[argparse.ArgumentParser]
         "--picture",
         metavar="OUT.png",
         type=Path,
-        help="save a copy of the first --flat picture, with the error of each corner drawn on it",
+        help="save a copy of the first --flat picture, with the errors of all corners drawn on it",
     )
     calibrate.add_argument(
         "--write", action="store_true", help="write the result to the rig's file; the old file is kept"
@@ -285,7 +287,7 @@ def _check(path: Path) -> None:
 
 
 def _draw(path: Path, picture: Array, felt: Felt) -> None:
-    """Save a copy of a picture of the board, with each corner and its magnified error marked on it."""
+    """Save a copy of a picture with the corners of all boards and their magnified errors marked on it."""
     sheet = picture.copy()
     for corner in felt.corners:
         x, y = (round(value) for value in corner.pixel)

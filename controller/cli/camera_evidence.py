@@ -97,8 +97,8 @@ def add_arguments(commands: "argparse._SubParsersAction[argparse.ArgumentParser]
     delete.set_defaults(handler=_delete)
     hold = actions.add_parser(
         "hold",
-        help="keep files regardless of their age, for a dispute",
-        description="keep files regardless of their age, for a dispute",
+        help="protect files from deletion during a dispute",
+        description="protect files from deletion during a dispute",
     )
     release = actions.add_parser(
         "release",

@@ -195,7 +195,7 @@ class Video:
 
 
 class Live:
-    """A live source with monotonic timestamps: a device such as /dev/video0, or a video in real time."""
+    """A live source with monotonic timestamps: a device like /dev/video0, or a video played in real time."""
 
     def __init__(
         self, source: str, capture: CaptureSettings | None = None, points: Sequence[Sequence[float]] = ()
@@ -265,7 +265,7 @@ class Live:
 
 
 def decoded(data: bytes) -> Array | None:
-    """Decode a file's contents into rows of blue, green and red values; None if they are not a picture."""
+    """Decode a picture into rows of blue, green and red values; return None if the data is not a picture."""
     if not data:
         return None
     return cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_COLOR)

@@ -27,7 +27,7 @@ EXAMPLES = (
 )
 HOST, PORT = "127.0.0.1", 8322
 COLOURS = {1: (255, 180, 60), 2: (60, 120, 255)}
-"""The dice's colours, as blue, green and red. `tablectl explain` draws the dice in the same colours."""
+"""The dice's colours, as blue, green and red. `tablectl explain` uses darker shades of them."""
 JPEG_QUALITY = 80
 SHOWN_WIDTH_PX = 1280
 """Maximum width of a picture; a browser would not show more detail."""
@@ -110,7 +110,7 @@ def _side_by_side(pictures: Sequence[Array | None]) -> Array:
 
 
 def annotate(picture: Array, tracks: tuple[Track, ...], status: str) -> Array:
-    """Return a copy of a picture with tracks, faces and the camera's status, scaled to the maximum width."""
+    """Return a picture, reduced to the maximum width, with tracks, faces and the camera's status."""
     fraction = min(1.0, SHOWN_WIDTH_PX / picture.shape[1])
     shown = picture.copy()
     if fraction < 1.0:

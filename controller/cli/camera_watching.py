@@ -362,7 +362,7 @@ class DeviceWatch:
         """Each camera's deadline for its next frame."""
 
     def frame(self, camera: int, t_us: int, picture: Array) -> list[Reading]:
-        """Return the readings of a frame, and of a fault if the other camera's frames have stopped."""
+        """Return a frame's readings, and a fault's readings if the other camera's frames have stopped."""
         readings: list[Reading] = []
         for other in range(len(self._watches)):
             if other != camera and t_us >= self._due_us.setdefault(other, t_us + START_TIMEOUT_US):

@@ -199,7 +199,7 @@ class Commentary:
     def _deal(self, data: DealCalled | DealVoid | DealReview | DealCorrected) -> None:
         match data:
             case DealVoid():
-                self._void("Misdeal; all bets are returned", data.deal, data.reasons, data.notices)
+                self._void("Misdeal, all bets returned", data.deal, data.reasons, data.notices)
             case DealReview():
                 self._review(data.deal, data.reasons)
             case DealCorrected(dealer=None):
@@ -244,7 +244,7 @@ class Commentary:
                 self.call(None, "", won_in_words(data), "green")
                 self.write_detail(*pot_in_words(data))
             case _:
-                self._void(f"Game {data.game} is void; all stakes are returned", None, data.reasons, ())
+                self._void(f"Game {data.game} void, all stakes returned", None, data.reasons, ())
 
     def _pitched(self, card: CardPitched) -> None:
         bought = self._bought

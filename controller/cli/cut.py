@@ -185,7 +185,7 @@ def run_record(arguments: argparse.Namespace) -> int:
         say(error)
         return FAILED
     except KeyboardInterrupt:
-        say("interrupted during an attempt; nothing was written")
+        say("interrupted; nothing was written")
         return INTERRUPTED
     except (LogError, SettingsError, SetupError) as error:
         say(error)

@@ -217,7 +217,7 @@ class Guide:
                 return "timeout"
 
     def answer(self, question: str) -> str:
-        """Return the typed answer to a question; empty after a timeout."""
+        """Return the typed answer to a question; empty after a timeout, or without a terminal."""
         if not self.typed:
             return ""
         self.prompt(question)
