@@ -55,7 +55,7 @@ class BackgroundProcess:
     def __init__(
         self, what: str, arguments: Sequence[str], faults: ActiveFaults, *, accept: Callable[[bytes], bool]
     ) -> None:
-        """Prepare the process; `what` names it in faults, `accept` returns whether its output is valid."""
+        """Prepare the process; `what` names it in faults, and `accept` checks its output."""
         self._what = what
         self._command = (sys.executable, *arguments)
         self._faults = faults

@@ -1,7 +1,7 @@
 """The clocks of a live table: the monotonic clock for all decisions, and the wall clock only for labels.
 
-Other modules receive the time from this one. The exception is `requests.py`, which reads the time since boot
-for the expiry of sign-in tokens.
+The other modules of `controller.app` receive the time from this one. The exception is `requests.py`, which
+reads the time since boot for the expiry of sign-in tokens.
 """
 
 import ctypes

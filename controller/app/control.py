@@ -336,7 +336,7 @@ def _is_disconnected(connection: socket.socket) -> bool:
 
 
 FIRST_LINE_TIMEOUT_S = 60.0
-"""Maximum time from the connection to the first byte; a silent client would otherwise occupy a slot."""
+"""Maximum time from the connection to the first byte; a silent client must not hold a slot indefinitely."""
 LINE_TIMEOUT_S = 5.0
 """Maximum time from a line's first byte to its last."""
 

@@ -90,8 +90,8 @@ class Core:
     ) -> None:
         """Start from the resumed state.
 
-        `causes` are the faults that each device can report, with their remedies. The callbacks must return
-        at once:
+        `causes` are the faults that each device can report, with their remedies. The following callbacks
+        must return at once:
 
         - `failed`: the core stopped because of a bug;
         - `lit`: a lamp changed;
@@ -101,8 +101,8 @@ class Core:
         - `awaiting`: a different attempt awaits a ruling, or none does; not called in test mode;
         - `late_confirmed`: staff confirmed a wager made with the dice out; called with the wager's id and the
           confirmation's row;
-        - `play_requested`: settlement requested Play; called with the request's time once no fold can
-          precede the request.
+        - `play_requested`: settlement requested Play; called with the request's nonce and time once no fold
+          can precede the request.
         """
         self.devices = Devices(setup, faults, causes)
         self.lamps = Lamps(hub, lit)

@@ -242,7 +242,7 @@ class Buttons:
     def __init__(self, faults: ActiveFaults) -> None:
         self._faults = faults
         self._pressed: dict[bytes, _PressedButton] = {}
-        """The buttons by encoded input without its times, so that each seat has a separate entry."""
+        """The buttons, keyed by the encoded input without its times. Each seat has separate entries."""
 
     def note(self, entered: Input, now_us: int) -> None:
         """Record an input from a console."""

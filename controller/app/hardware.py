@@ -105,7 +105,7 @@ class KeyFiles:
     """The key files of a table's devices; not thread-safe."""
 
     def __init__(self, settings: Mapping[str, object]) -> None:
-        """Watch the key files in the devices' settings, which include the keys read at startup."""
+        """Watch the key files named in the devices' settings, which also contain the keys read at startup."""
         self._keys = {
             name: (Path(one.key_file), bytes.fromhex(one.key))
             for name, one in settings.items()
@@ -435,7 +435,7 @@ def _sent(device: CommandedBoard, now_us: int, verb: str, fields: Mapping[str, s
     try:
         device.command(now_us, verb, fields)
     except OverflowError:
-        return False  # Too many commands are unanswered; the next refresh sends this one again.
+        return False  # Too many commands are unanswered; a lamp is retried at the next refresh.
     except ValueError as error:
         command = " ".join((verb, *(f"{key}={value}" for key, value in fields.items())))
         log(ERROR, f"{device.name}: can't send the command `{command}`: {error}")

@@ -159,7 +159,7 @@ class Lamps:
             self._hub.publish("lamps", b'{"lamp":%s}\n' % _encode({"name": name, "shows": shows}))
 
     def mark_test(self, *, testing: bool) -> None:
-        """Set the lamp `test` to the running test's prompt, or to off."""
+        """Set the lamp `test` to the prompt in test mode (`on` if there is none), and otherwise to `off`."""
         shows = (self.prompt or "on") if testing else "off"
         if shows != self.shown.get("test", "off"):
             self.set("test", shows)

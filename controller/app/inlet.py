@@ -332,7 +332,8 @@ class JsonLines:
     ) -> None:
         """Read from this FIFO, Unix socket or (`-`) standard input.
 
-        `ended` is called at the end of standard input. The writers of a FIFO or socket may reconnect.
+        `ended` is called at the end of standard input. A FIFO stays open for new writers. If a socket is
+        closed, the source reconnects.
         """
         self.name = f"readings {path}"
         self.turns = 0

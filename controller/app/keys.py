@@ -431,7 +431,7 @@ def _replace_table_key(
     begun = _readable(new_place)
     check_replaceable(place, old, begun)
     if begun is None:
-        new_place.file.unlink(missing_ok=True)  # A key in this file is incomplete and not in the journal.
+        new_place.file.unlink(missing_ok=True)  # Any key in this file is incomplete and not in the journal.
         new_place.write(new_pem())
     new = begun or new_place.read()
     replaced = replace_key(place, old, new, authorization, wall())
