@@ -1,8 +1,9 @@
 """The journal's rows, and the hash chain that connects them.
 
 One digest covers a row's contents, and another its evidence. The row's link is a hash of both digests, the
-row's number, name and time, and the previous link. The chain can therefore be verified even after contents
-and evidence have been pruned. The signature of a link authenticates its row and all earlier rows.
+row's number, name and time, the outcome's number, and the previous link. The chain can therefore be verified
+even after contents and evidence have been pruned. The signature of a link authenticates its row and all
+earlier rows.
 """
 
 from collections.abc import Sequence

@@ -133,7 +133,7 @@ class AckRefused(msgspec.Struct, frozen=True, kw_only=True):
     """An acknowledgement that matches no outcome of this journal.
 
     Only the first few refusals in any ten seconds are written. `count` is the number of refusals since the
-    previous row, including this one.
+    last one written, including this one.
     """
 
     id: str
@@ -373,7 +373,7 @@ class Drafter:
         return [_attempt_draft(kind, number, t, wall) for kind, number in begun]
 
     def _new_attempts(self, first: NextNumbers) -> list[tuple[AttemptKind, int]]:
-        """Return the attempts that began since the last rows, according to the session's next numbers."""
+        """Return the attempts that have begun since the last draft, judging by the session's next numbers."""
         return [
             (kind, getattr(first, kind) - 1)
             for kind in ATTEMPT_KINDS

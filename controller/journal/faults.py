@@ -206,8 +206,8 @@ FAULTS: Mapping[str, JournalFaultKind] = {
     ),
     CROWDED: JournalFaultKind(
         "acknowledgements or requests arrive faster than the disk writes them",
-        "no action is needed, since refused acknowledgements and requests are counted or sent again; if the"
-        " fault persists, find the sender",
+        "no action is needed, because refused acknowledgements are sent again and refused requests are"
+        " counted; if the fault persists, find the sender",
         "as soon as fewer rows are waiting for the disk",
     ),
     "journal_overflow": JournalFaultKind(

@@ -79,7 +79,7 @@ class Journal:
                 can take minutes.
 
         Raises:
-            JournalFault: the journal has a fault that forbids publishing results.
+            JournalFault: the journal has a fault that prevents results from being published.
         """
         opened = open_journal(place, key, table, now=wall(), vfs=vfs, accept=accept, progress=progress)
         recovered = recovered_from(opened.totals, opened.last_n, opened.last_link)._replace(
@@ -134,7 +134,7 @@ class Journal:
         return ticket
 
     def attempt_begun(self, attempt: AttemptKind, number: int, t: int) -> Ticket:
-        """Queue the beginning of an attempt that has no effect yet.
+        """Queue the beginning of an attempt that has not produced any effects yet.
 
         If the controller restarts during the attempt, it reports the attempt as cut off.
         """
@@ -164,8 +164,8 @@ class Journal:
         """Prune evidence and the bodies of outcomes older than these wall times.
 
         All rows since the last checkpoint or the oldest unacknowledged outcome, whichever is earlier, are
-        kept. The writer prunes in small batches while nothing else is queued. The ticket becomes durable when
-        all rows are pruned. If the journal is closed before then, the next call prunes the remaining rows.
+        kept. The writer prunes in small batches while nothing else is queued. The ticket becomes durable once
+        pruning is complete. If the journal is closed before then, the next call prunes the remaining rows.
         """
         with Reader(self.place.journal) as reader:
             limit = reader.prunable_below()

@@ -34,7 +34,7 @@ class WheelGame(Results[str], Protocol):
         """Whether betting is open."""
 
     def no_more_bets(self, t: int, cause: str = "ball_speed") -> None:
-        """Close betting, because the ball is about to drop or a person must rule first."""
+        """Close betting, because the ball is about to drop or the spin needs a person's ruling."""
 
     def on_ball_drop(self, t: int) -> None:
         """Handle the ball's drop from the track."""
@@ -78,7 +78,7 @@ class WheelSpins(ABC):
         self._health = health
         self._basis = Basis(decided_at_us=0)
         self.late_pulse_us = 0
-        """The time of the latest track pulse that arrived while no spin was open, but too late to be used."""
+        """The time of the latest track pulse that arrived too late to be used, while no spin was open."""
         self.attempts: Attempts[str, SpinVerdict] = Attempts(
             SPIN, game, self, agenda, rules, calls=calls, last=last
         )
@@ -215,7 +215,7 @@ class WheelSpins(ABC):
 SILENCE_US = 1_000_000
 """A silence that suggests missing reports. The wheel reports its state every 0.5 s."""
 BURST_US = 250_000
-"""Reports that arrive at shorter intervals were delayed in transit; the wheel sends them less often."""
+"""Reports closer together than this were delayed in transit; the wheel sends them at longer intervals."""
 
 
 class SmartSpins(WheelSpins):
@@ -297,7 +297,7 @@ class SmartSpins(WheelSpins):
         self.attempts.on_verdict(t, verdict)
 
     def _close(self, game: SmartWheelGame, t: int) -> None:
-        """Close betting if it is still open, because the ball has dropped or a person must rule first."""
+        """Close betting if it is still open, because the ball has dropped or the spin needs a ruling."""
         if self._dropped:
             return
         closed_us = self._closed_by_us(t)

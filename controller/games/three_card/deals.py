@@ -214,8 +214,8 @@ class Deals:
     def play_asked(self, entered: Input) -> None:
         """Record a request for Play on the positions that have not folded (T-DEAL-4).
 
-        The table first records the request and then signs the statement that permits Play. A position can
-        therefore not be folded while its Play is being decided.
+        The table first records the request and then signs the statement that permits Play. A position
+        therefore can't be folded while its Play is being decided.
         """
         if entered.what in self._nonces:
             return  # A repeated request must not make the dealer wait again.
@@ -430,9 +430,9 @@ class Deals:
         return dealt
 
     def awaited(self) -> Awaited | None:
-        """Return the deal that awaits a person's decision; for a review, with the missing and entered cards.
+        """Return the deal that awaits a person's decision; None if there is none.
 
-        Return None if no deal awaits a decision.
+        A review also lists the positions that lack a card, and the cards that a person has entered.
         """
         awaited = self.attempts.awaited()
         if awaited is None:

@@ -173,7 +173,7 @@ class ThreeCard(PlaysAttempts):
         return {"deal": self.attempts.number + 1, "round": self._round}
 
     def awaited(self) -> Awaited | None:
-        """Return the deal that a person must rule on or confirm, with the cards that are still missing."""
+        """Return the deal that a person must rule on or confirm, with the positions that lack a card."""
         return self.deals.awaited()
 
     def acted(self) -> Mapping[str, str]:
@@ -187,7 +187,7 @@ class ThreeCard(PlaysAttempts):
 
     @property
     def awaits_play(self) -> bool:
-        """Whether Play is accepted. Betting must be closed and a position must still act (T-DEAL-4)."""
+        """Whether Play is accepted: betting is closed, and a position has yet to act (T-DEAL-4)."""
         return self._machine.state in ("no_more_bets", "dealing", "acting")
 
     def receive(self, reading: Reading) -> None:

@@ -201,7 +201,7 @@ class RouletteBook(Book):
         return None
 
     def _over_limit(self, player: str, spot: Spot, stake: int, more: int) -> Refusal | None:
-        """Return a refusal if the stake or the spot's total is outside the limits (!R-11)."""
+        """Return a refusal if the stake or the player's total on the spot is outside the limits (!R-11)."""
         limits = self._limits
         already_bet = self._on_spot.get((player, spot), 0)
         if limits.includes(stake) and already_bet + more <= limits.max_cents:

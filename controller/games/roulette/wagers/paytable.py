@@ -96,7 +96,10 @@ def report(table: RoulettePayTable) -> Report:
 
 
 def standard_payout(covers: int) -> Fraction:
-    """Return the usual odds, to one, of a wager on this many numbers. They would be fair without zeros."""
+    """Return the usual odds to one for a wager on this many numbers.
+
+    They are the fair odds on a wheel without zeros, rounded down.
+    """
     return Fraction(36 // covers - 1)
 
 

@@ -204,7 +204,8 @@ class ThreeCardBook(Book):
     def _not_own(self, player: str, seat: str) -> Refusal | None:
         """Return a refusal if the player is not allowed to bet on this position (T-DEAL-1d).
 
-        Another player might have the position, or the player might already have as many positions as allowed.
+        Another player might have the position, the player might already have as many positions as allowed,
+        or the player's two positions might not be adjacent.
         """
         if not player:
             return None
@@ -264,7 +265,7 @@ class ThreeCardBook(Book):
                 yield Refusal("T-DEAL-4", reason).refuse(play.id, "deal")
 
     def _settle(self, hands: dict[str, tuple[Card, ...]], dealer: tuple[Card, ...]) -> list[AnswerLine]:
-        """Collect the folded wagers, then settle each hand from the dealer's right (T-DEAL-5, T-DEAL-7)."""
+        """Collect wagers lost by folding, then settle hands from the dealer's right (T-DEAL-5, T-DEAL-7)."""
         lines = self._undealt(hands)
         from_left = sorted(self._positions, key=_left_to_right)
         for seat in from_left:
