@@ -105,7 +105,8 @@ def find_exhibit(effects: Iterable[Effect], setup: Setup, which: AttemptRef) -> 
         kinds = "throws, spins or deals"
         present = f"{kinds} with numbers {min(numbers)} to {max(numbers)}" if numbers else f"no {kinds}"
         wanted = "one that was called or voided" if which.number is None else f"number {which.number}"
-        raise LogError(str(which), present, wanted, "append #n to the log's name to select an attempt")
+        advice = "append #n to the log's name to select an attempt" if numbers else "choose a different log"
+        raise LogError(str(which), present, wanted, advice)
     return found
 
 

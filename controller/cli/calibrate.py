@@ -309,7 +309,8 @@ def show_and_write(
     )
     if not diff or not (arguments.write or _confirm_write(path, guide)):
         if diff and not arguments.json:
-            show("nothing was written; use --write to write the changes")
+            asked = guide is not None or _is_terminal()
+            show("nothing was written" if asked else "nothing was written; use --write to write the changes")
         return plain
     stamp = datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
     done = replace_file(path, before, after.encode("utf-8"), stamp, _check)
@@ -323,11 +324,15 @@ def _print(text: str) -> None:
     print(text, flush=True)
 
 
+def _is_terminal() -> bool:
+    return sys.stdin is not None and sys.stdin.isatty()
+
+
 def _confirm_write(path: Path, guide: Guide | None) -> bool:
     question = f"write these changes to {path}? (yes, no)"
     if guide is not None:
         return guide.answer(question).lower() in ("y", "yes")
-    if sys.stdin is None or not sys.stdin.isatty():
+    if not _is_terminal():
         return False
     print(question, end=" ", flush=True)
     return sys.stdin.readline().strip().lower() in ("y", "yes")

@@ -22,7 +22,7 @@ REFUSALS: dict[str, str] = {
     "button_first": "the button buys first; enter that purchase, or 0 cards for a pass",
     "button_stands": "the button has been placed; it moves on automatically from game to game",
     "button_tied": "players are tied for the button; those players draw again",
-    "buying_over": "the game has started, so buying is over; buy in the next game",
+    "buying_over": "the game has started, so buying is over; buy cards for the next game",
     "card_late": "a card was reported too late to be assigned; check it and enter it with set_card",
     "card_not_bought": "no player is owed this card; take it back, or enter its purchase first",
     "card_unread": "a card could not be read; enter it with set_card",

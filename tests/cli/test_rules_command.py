@@ -74,7 +74,7 @@ def test_check_prints_exact_edges_next_to_the_documents_and_its_findings(
     lines = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
     assert "pass 1.4141 % 7/495, as printed (1.41)" in lines
     assert "dont_pass 1.3636 % 3/220, 1.4026 % of bets decided, as printed (1.36)" in lines
-    assert "2 or fewer points 93.3047 % 4191362/4492125, as printed (0.933047)" in lines
+    assert "2 or less points 93.3047 % 4191362/4492125, as printed (0.933047)" in lines
     assert any(line.startswith("uneven_pay:place_6 7:6 on 100 cents pays 116") for line in lines)
 
 

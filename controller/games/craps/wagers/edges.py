@@ -138,7 +138,7 @@ def _printed_chances(table: CrapsPayTable) -> Iterator[Chance]:
     chances = sharp_shooter_chances(table)
     minimum, maximum = min(table.sharp_shooter.pays), max(table.sharp_shooter.pays)
     chances[minimum - 1] = sum((chance for points, chance in chances.items() if points < minimum), Fraction())
-    suffix = {minimum - 1: " or fewer", maximum: " or more"}
+    suffix = {minimum - 1: " or less", maximum: " or more"}  # as the document prints it
     for points, printed in table.sharp_shooter.printed_chances.items():
         yield Chance(
             event=f"{points}{suffix.get(points, '')} points", chance=chances[points], printed=printed

@@ -212,6 +212,8 @@ class Gates:
         policy = self._settings.no_action
         if policy.value and bet.wager == "dont_come":
             return None
+        if not policy.value:
+            return Refusal(policy.rule, "this table has no No Action; use remove")
         return Refusal(policy.rule, f"No Action is for a Don't Come, not for {bet.wager}; use remove")
 
     def run_out(self, *, on: bool, by_table: bool = False) -> Refusal | None:

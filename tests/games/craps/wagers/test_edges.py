@@ -132,7 +132,7 @@ def test_sharp_shooter_chances_are_those_of_points_before_a_seven_out() -> None:
     assert sum(chances.values()) == 1
     assert chances[10] == Fraction(67, 165) ** 10
     assert [(row.event, row.agrees) for row in check(CV1).chances] == [
-        ("2 or fewer points", True),
+        ("2 or less points", True),
         *((f"{points} points", True) for points in range(3, 10)),
         ("10 or more points", True),
     ]
