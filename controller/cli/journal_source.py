@@ -70,8 +70,8 @@ class RemoteJournal:
         """After a JournalFault, print why recent rows might be missing."""
         if isinstance(error, JournalFault) and self._held_back:
             say(
-                "rows written since bets opened can be read only after bets have closed and the hands are"
-                " decided"
+                "rows written since bets opened can be read only after bets have closed and, at a card table,"
+                " the deal has been decided"
             )
 
     def rows(
@@ -79,7 +79,7 @@ class RemoteJournal:
     ) -> Iterator[Row]:
         """Yield the rows from `from_n` to `to_n`.
 
-        `types` limits the rows to these types; `evidence` adds their readings.
+        With `types`, yield only rows of these types; with `evidence`, include the rows' evidence.
         """
         wanted: Json = {"do": "rows", "from_n": from_n, "types": sorted(types), "evidence": evidence}
         for answer in self._answers(wanted if to_n is None else {**wanted, "to_n": to_n}):

@@ -81,7 +81,7 @@ def run(arguments: argparse.Namespace) -> int:
         say(fault)
         return FAILED
     except FileExistsError:
-        say(f"{arguments.file}: already exists; choose a different name, or rotate the key")
+        say(f"{arguments.file} already exists; choose a different name, or rotate the key")
     except OSError as error:
         say(inaccessible_message(error.filename or arguments.file, error))
     return BAD_INPUT
@@ -137,7 +137,7 @@ def _of_engine(arguments: argparse.Namespace) -> int:
 
     path: Path | None = arguments.file
     if arguments.action == "revoke" or path is None:
-        say(_NOT_REVOCABLE["engine"] if path is not None else "FILE: is missing; name the engine key's file")
+        say(_NOT_REVOCABLE["engine"] if path is not None else "FILE is missing; name the engine key's file")
         return BAD_INPUT
     if arguments.action == "replace" and path.exists():
         raise KeyFault(
@@ -163,7 +163,7 @@ def _of_file(arguments: argparse.Namespace) -> int:
     kind: Kind = arguments.kind
     path: Path | None = arguments.file
     if path is None:
-        say(f"FILE: is missing; name the {kind} key's file")
+        say(f"FILE is missing; name the {kind} key's file")
         return BAD_INPUT
     match arguments.action:
         case "make":

@@ -107,7 +107,7 @@ class Turn:
 
 @dataclass(slots=True)
 class PlayerRequest:
-    """A player's request, and whether it was entered before the next attempt."""
+    """A player's request, and whether it was entered before the next request."""
 
     request: SeatRequest
     entered: bool = False
@@ -148,7 +148,7 @@ class Score:
         self.requests.append(PlayerRequest(request))
 
     def enter(self, name: str, seat: object) -> None:
-        """Add an input that the table accepted."""
+        """Mark the last request as entered if this input, which the table accepted, matches it."""
         for request in self.requests[-1:]:
             request.entered |= (name, str(seat)) == (request.request.name, request.request.seat)
 

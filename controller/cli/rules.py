@@ -72,7 +72,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="a finding as `check` names it, or a pattern such as 'steep:*'",
     )
     accept.add_argument("--who", required=True, metavar="PERSON", help="the person who accepts the findings")
-    accept.add_argument("--reason", required=True, metavar="WHY", help="the reason for accepting them")
+    accept.add_argument(
+        "--reason", required=True, metavar="WHY", help="the reason for accepting the findings"
+    )
     for subparser in (show, explain, verify, accept):
         subparser.add_argument("--json", action="store_true", help="print one JSON object")
 
@@ -211,7 +213,7 @@ def _accept(arguments: argparse.Namespace) -> int:
     chosen = [id_ for id_ in found if any(fnmatchcase(id_, pattern) for pattern in arguments.findings)]
     missing = [one for one in arguments.findings if not any(fnmatchcase(id_, one) for id_ in found)]
     if missing:
-        expected = ", ".join(found) or "none: there are no findings"
+        expected = ", ".join(found) or "(there are none)"
         unknown = ", ".join(map(repr, missing))
         say(f"rules accept: found {unknown}, expected findings of this rule set: {expected}")
         return BAD_INPUT

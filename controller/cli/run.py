@@ -180,7 +180,7 @@ def shadow_settings(settings: TableSettings) -> TableSettings:
 
 
 def _draw(journal: Path, number: int) -> AttemptDrawing:
-    from controller.technician.pictures import picture_of  # noqa: PLC0415 - most shifts draw no picture
+    from controller.technician.pictures import picture_of  # noqa: PLC0415 - rarely needed
 
     return picture_of(journal, number)
 

@@ -23,7 +23,7 @@ _PIPS = "⚀⚁⚂⚃⚄⚅"
 _SUITS = {"c": "♣", "d": "♦", "h": "♥", "s": "♠"}
 _TO_ASCII = str.maketrans({"—": "-", "…": "...", "°": " deg"})
 _MIN_TEXT_WIDTH = 24
-"""Minimum width of the text beside a lead, in columns; narrower text is put below the lead."""
+"""Minimum width for the text beside a lead, in columns; if less is left, the text is put below the lead."""
 _HOME, _CLEAR_LINE, _CLEAR_BELOW = "\x1b[H", "\x1b[K", "\x1b[J"
 
 

@@ -250,7 +250,7 @@ def _enrol(arguments: argparse.Namespace, key: bytes, engine: "Engine") -> None:
 
 def _release(arguments: argparse.Namespace, engine: "Engine") -> None:
     engine.release(arguments.table, arguments.who, refund=arguments.refund)
-    print(f"{arguments.table}: continues{'; its stakes were refunded' if arguments.refund else ''}")
+    print(f"{arguments.table} continues{'; its stakes were refunded' if arguments.refund else ''}")
 
 
 def _rounds(arguments: argparse.Namespace, engine: "Engine") -> None:

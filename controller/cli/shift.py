@@ -249,7 +249,7 @@ def _add_shadow_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _run_shadow(arguments: argparse.Namespace) -> int:
-    """Print the comparison; return 1 if an attempt differs, 2 if there is no journal."""
+    """Print the comparison; return 1 if a call differs from the dealer's entry, 2 if there is no journal."""
     try:
         with open_journal(arguments) as journal:
             attempts = compare_attempts(journal)

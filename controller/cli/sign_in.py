@@ -111,7 +111,9 @@ async def _until_stopped(service: Service, socket: Path, group: int | None, publ
 
 
 def _ready(public: Path) -> None:
-    print(f"ready; start the controller with --sign-in-key {public} to accept the tokens", flush=True)
+    print(
+        f"ready; start the controller with --sign-in-key {public}, so that it accepts the tokens", flush=True
+    )
 
 
 _PEOPLE_EXAMPLES = (
@@ -164,8 +166,8 @@ def add_people_arguments(parser: argparse.ArgumentParser) -> None:
 def run_people(arguments: argparse.Namespace) -> int:
     """Run the command.
 
-    Return 1 if the person does not exist, 2 if the register or a PIN is invalid, and 3 if the sign-in process
-    does not respond.
+    Return 1 if the person can't be removed or unlocked, 2 for any other bad input, and 3 if the sign-in
+    process does not respond.
     """
     if (arguments.name is None) != (arguments.do == "list"):
         expected = "no name" if arguments.do == "list" else "a name"
@@ -222,7 +224,7 @@ def _add(arguments: argparse.Namespace, register: Register, file: Path) -> None:
 
 
 def _read_secret(what: str) -> str:
-    """Read a secret: at a terminal, twice; otherwise, a line of standard input. Raises RegisterError."""
+    """Read a secret: twice at a terminal, otherwise once from standard input. Raises RegisterError."""
     if sys.stdin is None or not sys.stdin.isatty():
         return "" if sys.stdin is None else sys.stdin.readline().rstrip("\n")
     typed = getpass.getpass(f"{what}: ")
