@@ -11,7 +11,7 @@ from controller.console.keys import CHIPS, keys_for
 from controller.model.pockets import colour_of
 
 PANELS = ("head", "state", "ruling", "picture", "now", "results", "trouble", "table")
-"""The panels of the staff page. Each is also the name of a template and of an element."""
+"""The names of the staff page's panels. Each is also the name of a template and of an element."""
 WAIT_SHOWN_MS = 1000
 """The shortest hold that is shown. Nobody can act during a shorter one."""
 _TOTALS = tuple(map(str, range(2, 13)))

@@ -273,7 +273,7 @@ class Technician:
                     await changed.wait()
             await asyncio.sleep(MIN_REDRAW_INTERVAL_S)
             if over.is_set():
-                raise LinkError("the controller no longer sends readings")
+                raise LinkError("the controller has stopped sending readings")
 
         async def still_valid() -> bool:
             return await self._is_technician(request, session)

@@ -67,7 +67,7 @@ _RESULT_REQUESTS: Mapping[str, str] = {
     "spin": "touch the ball's pocket",
     "deal": "enter the missing card",
 }
-"""The instructions for a review whose result staff can enter."""
+"""The instructions for a review in which staff can enter the result."""
 PLAYED: Mapping[str, str] = {"roll": "Rolls", "spin": "Spins", "deal": "Deals"}
 """The heading of a display's counts, by kind of attempt."""
 
@@ -144,7 +144,7 @@ def result(shown: AttemptOutcome) -> str:
 
 
 def ruled_by(result: Result) -> str:
-    """Return the person who ruled on the result; empty if no person did."""
+    """Return the role and name (if known) of the person who ruled on the result; empty if no person did."""
     data = result.outcomes[-1].data
     if data.by in (None, "sensors", "nobody"):
         return ""

@@ -275,7 +275,7 @@ class ReorderBuffer:
     def may_decide_now(self, entered: Input) -> bool:
         """Return whether an input may be decided now, without waiting for delayed readings.
 
-        An input that is late, or that would overtake a reading in `_NOT_OVERTAKEN`, must wait.
+        An input that is late, or that would overtake a reading of a kind in `_NOT_OVERTAKEN`, must wait.
         """
         return self.watermark <= entered.t and all(type(e[2]) not in _NOT_OVERTAKEN for e in self._waiting)
 
@@ -305,7 +305,7 @@ class ReorderBuffer:
         return self._pop(len(self._waiting))
 
     def due_us(self, timer_us: int) -> int:
-        """Return the time for `advance` at which this timer or the first waiting reading is due."""
+        """Return the time at which `advance` handles this timer or, if earlier, the first waiting reading."""
         first_us = self._waiting[0][0] // _RANKS if self._waiting else timer_us
         return min(first_us, timer_us) + self._lateness_us + 1 - self._shift_us
 

@@ -172,7 +172,7 @@ def opening_outcomes(resumed: StoppedState, setup: Setup, t: int) -> tuple[list[
     """Return the first outcomes of a session that starts at `t`, in us, and the next numbers.
 
     The outcomes are the unpublished reviews of attempts that were cut off, the opening of bets if no such
-    attempt keeps them closed, and the lock of the table for the self-test.
+    attempt keeps them closed, and the locking of the table for the self-test.
     """
     causes = causes_of(setup.ruleset)
     first = setup.first
@@ -186,7 +186,7 @@ def opening_outcomes(resumed: StoppedState, setup: Setup, t: int) -> tuple[list[
 
 
 class CutOffAttempts:
-    """The attempts that the end of the last session cut off; if nobody rules on them, they lapse."""
+    """The attempts that were cut off when the last session ended; if nobody rules on them, they lapse."""
 
     def __init__(self, pending: tuple[InFlight, ...], setup: Setup) -> None:
         self._setup = setup
@@ -204,7 +204,7 @@ class CutOffAttempts:
 
     @property
     def awaited(self) -> Awaited | None:
-        """The first pending attempt, as the attempt that awaits a ruling; None if there is none."""
+        """The first pending attempt, which awaits a ruling; None if no attempt is pending."""
         if not self.pending:
             return None
         cut = self.pending[0]
@@ -280,7 +280,7 @@ def _number_outcomes(
 
 
 class OpenAttempts:
-    """The numbers of the last attempt of each kind that ended, and of the last that went to review."""
+    """For each kind of attempt, the numbers of the last that ended and the last that went to review."""
 
     def __init__(self, first: NextNumbers) -> None:
         """Treat all attempts before these next numbers as ended."""

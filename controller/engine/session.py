@@ -49,7 +49,7 @@ SETTLEMENT = "settlement"
 
 
 class Session:
-    """The processor of one table's readings, which returns effects in order of time.
+    """Processes one table's readings, and returns effects in chronological order.
 
     A session uses one thread, no clock and no I/O. Therefore the same readings produce the same effects at a
     live table and in a replay.
@@ -94,7 +94,7 @@ class Session:
         return self._take_effects() if self._agenda.effects else _NOTHING
 
     def feed_all(self, readings: Iterable[AnyReading]) -> Sequence[Effect]:
-        """Handle readings in order of arrival; return the same effects as repeated calls of `feed`."""
+        """Handle readings in order of arrival; return the same effects as repeated calls to `feed`."""
         for reading, behind_us in self._order.put_all(readings):
             if behind_us is not None:
                 self._process(reading, behind_us)
@@ -107,10 +107,10 @@ class Session:
     def _handle_input(self, entered: Input) -> None:
         """Handle a person's input, immediately unless an attempt is in progress.
 
-        A ruling that names no attempt applies to the attempt in progress at the ruling's time, whose first
-        reading might be delayed. Therefore a ruling that would be refused now waits for delayed readings. If
-        a ruling has been accepted and a delayed reading then begins an earlier attempt, a person must rule on
-        that attempt.
+        A ruling that names no attempt applies to the attempt that is in progress when the ruling is made. The
+        first reading of that attempt might be delayed; therefore a ruling that would be refused now waits for
+        delayed readings. If a ruling has been accepted and a delayed reading then begins an earlier attempt,
+        a person must rule on that attempt.
         """
         if entered.name not in ORDERED_INPUTS and self._order.advance_to_input(entered):
             self._run()  # A replay has no ticks, so a live table's ticks must not affect the result.
@@ -171,7 +171,7 @@ class Session:
 
     @property
     def acted(self) -> Mapping[str, str]:
-        """`play` or `fold` for each position of the current deal that has acted."""
+        """`play` or `fold` for each position that has acted in the current deal."""
         return self._game.acted()
 
     @property
@@ -455,7 +455,7 @@ class Session:
         if self._game.open_attempt:
             raise InputRefused("attempt_open")
         if not entered.what:
-            raise InputRefused("bad_argument", "no set of dice is named; give its name or number in `what`")
+            raise InputRefused("bad_argument", "no set of dice was named; give its name or number in `what`")
         previous, self._dice_set = self._dice_set, entered.what
         was = "" if previous in (None, entered.what) else f", was {previous}"
         self._agenda.answer = f"Set of dice: {entered.what}{was}"

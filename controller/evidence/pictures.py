@@ -81,7 +81,7 @@ class _HashedStream(io.RawIOBase):
 
 
 class Writer:
-    """A builder of one file in memory."""
+    """Builds one file in memory."""
 
     def __init__(self) -> None:
         self._bytes = _HashedStream()
@@ -373,7 +373,7 @@ _READ_ADVICE = "run as root, or as a member of the folder's group (table-camera 
 MAX_WAITING = 6
 """Maximum number of files, each of at most 12 MB, in the queue for the disk."""
 PRUNE_INTERVAL_S = 3600.0
-"""Maximum interval between deletions of old files."""
+"""Maximum interval between two checks for old files."""
 PRUNED_BY = "retention"
 
 
@@ -385,7 +385,7 @@ class WallTime(NamedTuple):
 
 
 class StorageThread:
-    """A thread that stores files, and deletes files that are too old or exceed the quota."""
+    """A thread that stores files, and deletes the oldest when they are too old or the quota is exceeded."""
 
     def __init__(
         self, folder: Folder, limits: Limits, wall: Callable[[], WallTime], say: Callable[[str], None]
@@ -429,7 +429,7 @@ class StorageThread:
                 self._say(f"{self._folder.path}: pictures {closed.sha256} were not kept ({error.strerror})")
 
     def _file_time_s(self) -> float:
-        """Return a new file's time; if the clock is not synchronized, at least the newest file's time."""
+        """Return a new file's time; without a synchronized clock, it is at least the newest file's time."""
         wall = self._wall()
         if wall.synced:
             return wall.s

@@ -42,7 +42,7 @@
     try {
       const answer = await post(word.approve ? "/approve" : "/say", word);
       const allowed = answer.allowed ? ` Now: ${answer.allowed.join(", ").replaceAll("_", " ")}.` : "";
-      if (answer.ok) clear(form); // so that it can't be entered twice
+      if (answer.ok) clear(form); // so that the same choices can't be sent twice
       if (answer.ok && once) document.querySelector(`[data-keep="${once}"]`)?.removeAttribute("open");
       show(answer.ok ? answerText(answer.says, touched) : `Refused: ${answer.says}${answer.code === "not_now" ? allowed : ""}`, answer.ok);
     } catch {
@@ -56,7 +56,7 @@
     return { word: said, touched, once: from.closest("[data-once]")?.dataset.keep, form: from.closest("form.word") };
   }
 
-  // An input without an attempt is still valid if its key now names one.
+  // An input that names no attempt is still valid if its key now names one.
   function isStillOffered({ name, what, approve }) {
     const words = [...document.querySelectorAll("[data-say]")].map((key) => JSON.parse(key.dataset.say));
     return words.some((one) => one.name === name && one.approve === approve && (what === undefined || one.what === what));
@@ -163,7 +163,7 @@
       else sendInput(entry);
     }
   });
-  // When a section among the keys of play is opened, scroll as much of it as possible into view.
+  // When a section of the Keys panel is opened, scroll as much of it as possible into view.
   document.addEventListener("toggle", (event) => {
     if (event.target.matches("#now details[open]")) event.target.scrollIntoView({ block: "nearest" });
   }, true);

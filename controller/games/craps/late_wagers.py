@@ -36,7 +36,8 @@ class LateWagers:
             lodged = ", ".join(self._confirmed) or "none"
             found = "no id" if entered.what is None else repr(entered.what)
             message = (
-                f"confirm_late: found {found}, expected a wager lodged in this throw ({lodged}); check the id"
+                f"confirm_late: found {found}, expected a wager lodged during this throw ({lodged});"
+                " check the id"
             )
             raise InputRefused("no_late_wager", message)
         if not in_motion:
