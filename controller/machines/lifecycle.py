@@ -115,7 +115,7 @@ def life_cycle(terms: AttemptTerms) -> MachineTable:
             "accept": "a person accepts the proposed result",
             f"accept_{no_result}": f"a person accepts the proposed {void_name}",
             terms.settle: f"all wagers that the {terms.attempt} decided are paid or collected",
-            "power_lost": f"the recording ends during the {terms.attempt}, for example after a power cut",
+            "power_lost": f"the recording ends during the {terms.attempt}, for example in a power cut",
             **_if_cleared(terms, {terms.clear or "": "the dice are collected"}),
         },
         arrows=(

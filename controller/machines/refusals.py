@@ -43,7 +43,8 @@ REFUSALS: dict[str, str] = {
     "no_button": "nobody has the button; first draw one card for each player to decide who gets it",
     "no_change": "nothing would change; what was entered already applies",
     "no_deal": "no cards are out; play, fold and set_card are for a deal in progress",
-    "no_late_wager": "no wager with this id awaits confirmation; it must be entered while the dice are out",
+    "no_late_wager": "no wager with this id awaits confirmation; a late wager must be entered while the dice"
+    " are out",
     "no_game": "no game is being played; sell cards first",
     "no_roll_off": "only rolls in the roll-off can be skipped",
     "not_called_yet": "the attempt has not been called yet; wait for the call",
@@ -103,7 +104,7 @@ _MAY_NOT_SET_FACES = {
     "boxperson": frozenset({"dealer", "stickperson"}),
     "dealer": frozenset({"stickperson"}),
 }
-"""The staff roles that may not set the faces, by the role that rules on them (C34-PT-3)."""
+"""For each role that can be the one to decide the faces, the staff roles that may not set them (C34-PT-3)."""
 
 
 def require_role(entered: Input, rules: RuleSet) -> None:

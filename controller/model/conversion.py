@@ -146,7 +146,7 @@ def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
 
 
 def _check(where: str, value: object) -> None:
-    """Raise StrictJsonError for an unusable value or list item. Values in objects are already checked."""
+    """Raise StrictJsonError for an unusable value or list item. Values in objects have been checked."""
     match value:
         case _UnusableNumber():
             raise StrictJsonError(f"{where} {_shorten(value)}", _NUMBER)

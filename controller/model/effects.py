@@ -64,7 +64,7 @@ class Lamp(msgspec.Struct, frozen=True, kw_only=True):
 class LateReading(msgspec.Struct, frozen=True, kw_only=True):
     """A reading that has no effect.
 
-    It arrived `behind_us` too late, or its time is well after its arrival.
+    It arrived `behind_us` microseconds too late, or its time is well after its arrival.
     """
 
     reading: Reading

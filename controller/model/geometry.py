@@ -20,8 +20,8 @@ Point = tuple[Millimetres, Millimetres]
 
 
 class Zone(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A polygon with corners in mm. A die inside it rests on the surface `kind`, regardless of the camera's
-    report."""
+    """A polygon with corners in mm. A die inside it is taken to rest on the surface `kind`, whatever the
+    camera reports. A zone of felt or cards does not override the camera."""
 
     kind: Surface
     polygon: Annotated[tuple[Point, ...], Meta(min_length=3)]
@@ -112,8 +112,8 @@ def pocket_mistakes(pockets: str, order: Sequence[str]) -> Iterator[WheelMistake
 def beam_mistakes(beams_deg: Sequence[float], *, judged: bool) -> Iterator[WheelMistake]:
     """Yield the mistakes in the beams.
 
-    If the beams judge spins (`judged`), at least two are required. One beam does not show the ball's
-    direction.
+    If spins are judged from the beams (`judged`), at least two are required, because one beam can't show the
+    ball's direction.
     """
     if judged and len(beams_deg) < 2:
         yield WheelMistake(("beams_deg",), f"{len(beams_deg)} beam", "two beams or more (R-SPIN-1)")

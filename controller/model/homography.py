@@ -106,7 +106,7 @@ def fit_rows(rows: Sequence[Sequence[float]], error_mm: float) -> Homography:
 
 @dataclass(frozen=True, slots=True)
 class _Scale:
-    """Scales points to zero mean and approximately unit distance, for well-conditioned equations."""
+    """Scales points to zero mean and a mean radius of sqrt(2), for well-conditioned equations."""
 
     x: float
     y: float

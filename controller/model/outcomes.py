@@ -411,7 +411,7 @@ ATTEMPT_KINDS: tuple[AttemptKind, ...] = ("roll", "spin", "deal")
 def attempt_of(outcome: Outcome) -> int | None:
     """Return the number of an outcome's throw, spin or deal; None for other outcomes.
 
-    The number identifies the attempt, because a table has only one kind.
+    The number identifies the attempt, because each table has only one kind of attempt.
     """
     kind = outcome.type.partition(".")[0]
     number = getattr(outcome.data, kind, None) if kind in ATTEMPT_KINDS else None
@@ -431,8 +431,8 @@ class Awaited(msgspec.Struct, frozen=True, kw_only=True):
     """A throw, spin or deal that needs a person's ruling or confirmation.
 
     `reasons` say what is missing or contradictory, or why a No Roll or No Spin is proposed. `seen` is the
-    result as detected. `proposes` is the call that follows if a person accepts it. Neither `seen` nor
-    `proposes` names a card that is still face down.
+    result as detected. `proposes` is the call that will be made if a person accepts the proposal. Neither
+    `seen` nor `proposes` names a card that is still face down.
     """
 
     attempt: AttemptKind

@@ -260,7 +260,10 @@ AnyReading = (
 
 
 def names_card(reading: AnyReading | Reading) -> bool:
-    """Return whether a reading reveals a card. Nobody may see it until all positions have acted."""
+    """Return whether a reading reveals a card.
+
+    In a game dealt face down, nobody may see such a reading until all positions have acted.
+    """
     return isinstance(reading, Card) or (isinstance(reading, Input) and reading.name == "set_card")
 
 

@@ -255,7 +255,8 @@ class SpinRules:
     pocket_reads: Count = 3
     """The number of agreeing pocket readings, on different rotor turns, that prove the number."""
     turns_without_read: Count = 5
-    """The ball is treated as out if this many rotor turns after the drop pass without a pocket reading."""
+    """The ball is treated as out if, after the drop, the rotor makes this many turns without a pocket
+    reading."""
     object_before_launch_s: NotNegative = 1.0
     """The interval before the first beam pulse in which a detected or entered object belongs to the spin."""
     call_hold_ms: NotNegative = 250.0

@@ -41,7 +41,7 @@ _decode_step = msgspec.json.Decoder(_Step).decode
 
 
 class SigningKey:
-    """The key in a folder, which is read again after its file has changed."""
+    """The key in a folder. It is read again after its file has changed."""
 
     def __init__(self, folder: Path) -> None:
         """Read the key, or create the first key; write the public key for everyone to read.

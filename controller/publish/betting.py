@@ -45,7 +45,7 @@ class OpenStatement(msgspec.Struct, frozen=True, kw_only=True):
     positions.
 
     With `takes` "late", bets are closed, and both dice were still in motion at the time `until`. `late` maps
-    each nonce to the digest of a wager whose contents and two confirmations were on the disk before `until`.
+    each nonce to the digest of a wager whose contents and two confirmations were on disk before `until`.
     """
 
     table: Annotated[str, Meta(min_length=1, max_length=200)]

@@ -49,7 +49,7 @@ class EngineSetup(NamedTuple):
     ask_late: Callable[[LateWagersQuery], bool] = lambda _query: False
     """Lodges, for confirmation, a wager made with the dice out. Returns False if the table refuses it."""
     line_bet: Callable[[str, bool], None] = lambda _seat, _has: None
-    """Reports to the table whether the shooter at a seat has the line bet."""
+    """Reports to the table whether the shooter at a seat has a line bet."""
     pair_plus: Callable[[tuple[str, ...]], None] = lambda _without: None
     """Reports to the table which positions have an Ante and no Pair Plus."""
     ask_play: Callable[[PlayQuery], bool] = lambda _query: False

@@ -32,7 +32,10 @@ from controller.settings.yaml_text import Document, parse_document
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ZoneSection:
-    """A polygon. A die inside it rests on the surface `kind`, regardless of the camera's report."""
+    """A polygon. A die inside it is taken to rest on the surface `kind`, whatever the camera reports.
+
+    A zone of felt or cards does not override the camera.
+    """
 
     kind: Surface
     polygon: Annotated[tuple[tuple[float, float], ...], MinLen(3)]

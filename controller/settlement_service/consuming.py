@@ -170,7 +170,7 @@ class BrokerClient:
         return None if status.says_open else _TABLE_TOO_OLD
 
     def send_line_bet(self, table: str, seat: str, has: bool, at: BookPosition) -> None:
-        """Report to a table whether the shooter at a seat has the line bet."""
+        """Report to a table whether the shooter at a seat has a line bet."""
         status = self._statuses.get(table)
         if status is not None and status.online and status.says_open:
             self._put(table, self._line_bet(table, seat, has, at))

@@ -61,7 +61,7 @@ class Engine:
         """Use an open store. Bets wait at `gate` for their table's statement."""
         self.gate = gate or Gate()
         self.line_bet: Callable[[str, str, bool, BookPosition], None] = lambda _table, _seat, _has, _at: None
-        """Reports to the named table whether the shooter at a seat has the line bet. This function and the
+        """Reports to the named table whether the shooter at a seat has a line bet. This function and the
         next two must return immediately."""
         self.pair_plus: Callable[[str, tuple[str, ...], BookPosition], None] = lambda _table, _without, _at: (
             None
