@@ -186,7 +186,7 @@ class RunningTable:
         """Open the journal and restore the table's last state, with the table locked.
 
         `accept` is a person's decision to continue with an older journal. `progress` is called with the
-        number of rows verified so far.
+        number of the last row verified so far and that of the journal's last row.
 
         Raises:
             JournalFault: the journal can't be opened or continued.

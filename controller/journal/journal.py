@@ -73,10 +73,10 @@ class Journal:
             alarm: called with each fault that begins, and with None when the last one is over; must not
                 block.
             vfs: the name of SQLite's file system layer.
-            accept: a person's decision to continue a journal with a fault in `ACCEPTABLE`; the decision is
+            accept: a person's decision to continue a journal despite a fault in `ACCEPTABLE`; the decision is
                 journaled.
-            progress: called with the number of rows verified. After an upgrade all rows are verified, which
-                can take minutes.
+            progress: called with the number of the last row verified so far and that of the journal's last
+                row. After an upgrade all rows are verified, which can take minutes.
 
         Raises:
             JournalFault: the journal has a fault that prevents results from being published.

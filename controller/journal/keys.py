@@ -129,7 +129,8 @@ def write_key(path: Path, pem: bytes, *, like: os.stat_result | None = None) -> 
 
     No incomplete file remains after an error. If root writes the file, the file belongs to the owner of its
     folder, which is the service's user. `like` is the status of the replaced key's file; the new file has the
-    same owner and group permission.
+    same group permission. If root writes the new file, it also has the same owner, unless only root could
+    read the replaced file.
     """
     folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
     try:
@@ -161,7 +162,7 @@ def write_key(path: Path, pem: bytes, *, like: os.stat_result | None = None) -> 
 def _new_file(path: Path) -> tuple[int, bool]:
     """Open a new file; return its descriptor and whether it has a name.
 
-    A file without a name is temporary.
+    A file without a name is deleted when it is closed, unless it has been linked to a name.
     """
     if os.path.lexists(path):
         raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(path))

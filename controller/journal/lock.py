@@ -93,7 +93,7 @@ PROC_LOCKS = Path("/proc/locks")
 def list_readers(journal: Path) -> list[str]:
     """Return the processes that read this journal, each as `PROGRAM (process N)`; empty if unknown.
 
-    The list includes the controller itself, because a reader left open in the controller would be a bug.
+    The controller itself is not left out, because a reader that it leaves open would be a bug.
     """
     try:
         shared = journal.with_name(journal.name + "-shm").stat()

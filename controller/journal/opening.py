@@ -78,7 +78,7 @@ fraction of a second."""
 
 
 def recover(place: JournalLocation, key: PublicKey, table: str) -> Recovered:
-    """Verify a journal from the last checkpoint without writing; return the state from which to continue.
+    """Verify a journal from its last checkpoint and write nothing; return the state from which to continue.
 
     Raises JournalFault if the journal is missing, belongs to another table, is damaged or changed, or does
     not match its head file.
@@ -142,13 +142,13 @@ ACCEPTABLE = frozenset(
         "journal_old_layout",
     }
 )
-"""The codes of faults that a named person may accept. The existing rows are valid, but others might
-be missing."""
+"""The codes of faults that a named person may accept. With each of these faults, the existing rows are valid,
+but others might be missing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Acceptance:
-    """A person's decision, with a reason, to continue a journal with a fault in `ACCEPTABLE`."""
+    """A person's decision, with a reason, to continue a journal despite a fault in `ACCEPTABLE`."""
 
     by: str
     who: str
@@ -180,11 +180,11 @@ def open_journal(
 ) -> Opened:
     """Open the journal, or create it if neither the journal nor its head file exists.
 
-    `progress` is called with the number of rows verified.
+    `progress` is called with the number of the last row verified so far and that of the journal's last row.
 
     Raises:
-        JournalFault: the journal has a fault that forbids publishing results and that `accept` does not
-            cover.
+        JournalFault: the journal has a fault that prevents results from being published and that
+            `accept` does not cover.
     """
     with ExitStack() as stack:
         lock = Lock(place.journal)
@@ -294,8 +294,8 @@ def _write_acceptance(
     connection: apsw.Connection, key: Key, walk: JournalWalk, accepted: AcceptedJournal, now: WallTime
 ) -> _End:
     rows: list[Row] = seal([event_draft(ACCEPTED, accepted, now)], walk.n, walk.link, key)
-    # One commit writes both the row and the layout. After a power cut between two commits, a person might
-    # have to accept the journal again.
+    # One commit writes both the row and the layout. With two commits, a person might have to accept the
+    # journal again after a power cut between them.
     insert(connection, rows, [], all_signed=walk.layout < ALL_SIGNED)
     walk.totals.add(rows[-1])
     return _End(rows[-1].n, rows[-1].link)

@@ -179,9 +179,10 @@ class RecalledOutcome(NamedTuple):
     evidence: Evidence | None
     """None if there is no evidence, or if the evidence was pruned (`row.evidence_digest` is then set)."""
     judged_again: Judgement | None
-    """None if there is no evidence, or if this version has no judge for the evidence."""
+    """None if there is no evidence or no identity, or if this version has no judge for the evidence."""
     ruled_by: str | None
-    """The role of the person who ruled, and the person's name if recorded; None if the sensors decided."""
+    """The role of the person who ruled, and the person's name if recorded; `nobody` if the attempt became
+    void without a ruling; None if the sensors decided."""
     corrections: tuple[Outcome, ...]
     signed: bool
 

@@ -38,7 +38,7 @@ Kind = Literal["result", "void", "open"]
 
 
 class Ruling(msgspec.Struct, frozen=True, kw_only=True):
-    """A ruling by a person, which called, voided or corrected a result."""
+    """A person's ruling that called, voided or corrected a result."""
 
     attempt: int
     wall_us: int
@@ -97,7 +97,7 @@ class Shift(msgspec.Struct, kw_only=True):
     outcomes: list[tuple[int, Outcome]] = msgspec.field(default_factory=list)
 
     def rulings_by(self) -> dict[str, dict[str, int]]:
-        """Return the numbers of results called, voided and corrected by each person, given as "role name"."""
+        """Return, for each person ("role name"), how many results the person called, voided and corrected."""
         people: dict[str, dict[str, int]] = {}
         for ruling in self.rulings:
             none = {"called": 0, "voided": 0, "corrected": 0}

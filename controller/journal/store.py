@@ -169,7 +169,7 @@ def open_reader(path: Path) -> apsw.Connection:
 
 
 def last_row_number(path: Path) -> int:
-    """Return the number of a journal's last row, or 0, without creating any file.
+    """Return the number of a journal's last row, or 0 if it has none, without creating any file.
 
     Without a WAL file the database is opened as immutable, because SQLite would otherwise create one. Call
     this only while no process writes to the journal. Raises JournalFault if the file can't be read.
@@ -226,7 +226,7 @@ def _is_full(folder: Path) -> bool:
 
 
 def _inaccessible_file(path: Path) -> Path | None:
-    """Return the first file that this user is not allowed to write to, if the disk is not read-only."""
+    """Return the first file or folder that this user can't both read and write; None on a read-only disk."""
     try:
         if os.statvfs(path.parent).f_flag & os.ST_RDONLY:
             return None
@@ -375,7 +375,7 @@ def _check_pragmas(connection: apsw.Connection, path: Path) -> None:
 
 
 PRUNE_BATCH_ROWS = 500
-"""Maximum number of rows pruned in one commit. The limit means that pruning delays outcomes only briefly."""
+"""Maximum number of rows pruned in one commit. With this limit, pruning delays outcomes only briefly."""
 _decode_pruned = msgspec.json.Decoder(PruningDecision).decode
 
 

@@ -160,9 +160,9 @@ class Totals(msgspec.Struct, kw_only=True, omit_defaults=True):
     waiting: Ranges = ()
     """The numbers of the outcomes that settlement has not acknowledged."""
     faults: dict[str, RecordedFault] = {}
-    """The faults of all sessions whose end is not recorded, by code and location."""
+    """The faults, from all sessions, that have no recorded end, by code and location."""
     layout: int = 1
-    """The layout version of these rows. A checkpoint is signed, unlike the file's header."""
+    """The layout version of these rows. The file's header also states it, but only a checkpoint is signed."""
 
     def add(self, row: Row) -> None:
         """Add the next row."""

@@ -111,7 +111,7 @@ SLICE = 1000
 """Maximum number of rows read at a time. A longer read would keep the WAL from being written back."""
 
 Progress = Callable[[int, int], None]
-"""Called with the number of rows walked so far and the total number of rows."""
+"""Called with the number of the last row walked so far and that of the journal's last row."""
 
 _ACK = msgspec.json.Decoder(Ack)
 _PRUNED = msgspec.json.Decoder(PruningDecision)
@@ -255,7 +255,7 @@ class JournalWalk:
                 "journal_row_changed", row.n, "no contents", "contents, because the row was not pruned"
             )
         if row.after is not None:
-            # Pruning removes both, because no digest authenticates the state without the contents.
+            # Pruning removes both contents and state, because no digest authenticates the state on its own.
             raise self._fault("journal_row_changed", row.n, "a state without contents", "both or neither")
         self._counts["dropped"] += 1
 

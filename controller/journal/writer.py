@@ -36,7 +36,7 @@ class Ticket:
         self.rows: tuple[Row, ...] = ()
         """The entry's rows; empty until they are durable."""
         self.fault: JournalFault | None = None
-        """The reason for refusing an acknowledgement, or None. It is set before the ticket is durable."""
+        """The reason for refusing an acknowledgement, or None. Set before the ticket becomes durable."""
         self._durable = Event()
 
     @property

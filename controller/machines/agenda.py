@@ -1,7 +1,6 @@
 """The agenda: the effects that the machines publish, their timers, and the pending inspections.
 
-After a void that the equipment might have caused, for example because the ball left the wheel, an inspection
-of the equipment is pending.
+Equipment that might have caused a void must be inspected, for example the ball after it has left the wheel.
 """
 
 from collections.abc import Iterable, Iterator
@@ -61,7 +60,8 @@ class Inspections:
             pending = ", ".join(self._waiting) or "none"
             raise InputRefused(
                 "nothing_to_inspect",
-                f"inspected: found {entered.what!r}, expected a pending inspection ({pending})",
+                f"inspected: found {entered.what!r}, expected equipment that awaits inspection"
+                f" (now: {pending})",
             )
         self._waiting.remove(entered.what)
 

@@ -29,7 +29,7 @@ class MachineTable:
     Tables compare by identity.
 
     Raises:
-        ValueError: a cell has neither an arrow nor a refusal, or both; or a state or trigger is unknown.
+        ValueError: a cell does not have exactly one arrow or refusal, or a state or trigger is unknown.
     """
 
     name: str

@@ -81,7 +81,7 @@ class GameMachine(Protocol):
         """Return the state to keep between attempts, keyed by the fields of State."""
 
     def acted(self) -> Mapping[str, str]:
-        """Return `play` or `fold` for each position of the current deal that has acted."""
+        """Return `play` or `fold` for each position that has acted in the current deal."""
 
     def next_numbers(self) -> Mapping[str, int]:
         """Return the game's next numbers, keyed by the fields of NextNumbers."""

@@ -177,7 +177,7 @@ class ThreeCard(PlaysAttempts):
         return self.deals.awaited()
 
     def acted(self) -> Mapping[str, str]:
-        """Return `play` or `fold` for each position of the current deal that has acted."""
+        """Return `play` or `fold` for each position that has acted in the current deal."""
         return self.deals.acted()
 
     @property
