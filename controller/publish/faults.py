@@ -95,8 +95,9 @@ FAULTS: Mapping[str, PublishFaultKind] = {
     ),
     "settlement_absent": PublishFaultKind(
         "no subscriber receives this table's outcomes",
-        "the settlement engine never connected to this broker, or its session has expired",
-        "start the engine (`systemctl start table-settlement`); its --broker must be the table's broker",
+        "the settlement engine has never connected to this broker, or its session has expired",
+        "start the engine (`systemctl start table-settlement`); its `--broker` option must name the table's"
+        " broker",
         "automatically, with the next outcome that a subscriber receives",
     ),
     "broker_unreachable": PublishFaultKind(

@@ -2,7 +2,7 @@
 
 C34-MK-1b: while the dice are in motion, a wager is valid if the dealer and the boxperson confirm it. The
 table states that a wager is confirmed if its contents and both confirmations were on the disk while both dice
-were still in motion. Nobody who made or confirmed the wager can have known the result of the throw.
+were still in motion. Nobody who made or confirmed the wager could have known the result of the throw.
 """
 
 from collections.abc import Callable

@@ -457,7 +457,7 @@ class MqttSink:
             self._forged += 1
             self._forged_us = self._now_us()
             found_text = (
-                f"{type(answer).__name__} with the sender {excerpt(answer.by)}, {self._forged} so far"
+                f"{type(answer).__name__} claiming to be from {excerpt(answer.by)}; {self._forged} so far"
             )
             self._alarm.report(PublishFault("answer_forged", self._topics.answer, found_text))
 

@@ -4,7 +4,7 @@ This module lists the keys of each type of outcome that players receive. Players
 the rotor and the ball, because the rotor keeps turning until the next spin. They also do not receive messages
 for staff, staff names, proofs, or the hands of positions that folded.
 
-The broker retains the board. It names the attempt that is waiting for a person, but contains neither
+The board, which the broker retains, names the attempt that is waiting for a person, but contains neither
 the attempt's readings nor its proposed result.
 """
 

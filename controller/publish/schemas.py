@@ -130,10 +130,10 @@ def asyncapi() -> Json:
             "title": "Table controller",
             "version": f"{SCHEMA_VERSION}.0.0",
             "description": "Outcomes of dice, wheel and card tables over MQTT 5. Messages use QoS 1."
-            " The statement that bets are open and the settlement engine's queries and reports are of no use"
-            " once delayed, so they are sent with QoS 0. QoS 1 in the binding of `receiveAnswer` is the"
-            " subscription's maximum. An outcome is sent repeatedly until the settlement engine acknowledges"
-            " it.",
+            " The settlement engine's queries and reports, and the statement that bets are open, are of no"
+            " use once delayed, so they are sent with QoS 0. QoS 1 in the binding of `receiveAnswer` is"
+            " the subscription's maximum. An outcome is sent repeatedly until the settlement engine"
+            " acknowledges it.",
         },
         "defaultContentType": CONTENT_TYPE,
         "channels": {

@@ -68,7 +68,7 @@ class Verifier(Protocol):
     """A public key."""
 
     def verify(self, link: bytes, signature: bytes) -> bool:
-        """Return whether `signature` is this key's signature of these 32 bytes."""
+        """Return whether `signature` is this key's signature over these 32 bytes."""
 
 
 def sign_message(unsigned: bytes, purpose: bytes, key: Signer) -> bytes:

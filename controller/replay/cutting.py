@@ -53,7 +53,7 @@ def cut(log: Log, ruleset: RuleSet, from_us: int, to_us: int) -> Piece:
         if arrived >= to_us:
             break
         if not readings:
-            # Advance the time to the cut, because a live table has fired the timers due before the cut.
+            # Advance the time to the cut, as a live table would have fired the timers due before the cut.
             session.advance(from_us)
             header = msgspec.structs.replace(
                 header,

@@ -1,4 +1,4 @@
-"""Replay of a log through the engine of a live table, and comparison with expected outcomes."""
+"""Replay of a log through the same engine as on a live table, and comparison with expected outcomes."""
 
 import zlib
 from collections.abc import Callable, Iterator, Sequence
@@ -131,8 +131,8 @@ def _cases(folder: Path) -> Iterator[Case]:
 
 
 Json = dict[str, object]
-_ADVICE = "`tablectl replay LOG --json > FILE` writes such a file"
-_EXPECTED = 'an expected outcome such as {"type": "roll.called", "data": {"dice": [3, 4]}}'
+_ADVICE = "`tablectl replay LOG --json > FILE` writes a file of outcomes"
+_EXPECTED = 'an outcome such as {"type": "roll.called", "data": {"dice": [3, 4]}}'
 
 
 @dataclass(frozen=True, slots=True)

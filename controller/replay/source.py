@@ -207,7 +207,7 @@ def salvage(line: bytes) -> SalvagedLine:
 
     Raises LineError if the line has any other mistake.
     """
-    fields = decode_fields(line, "one JSON object, a reading")
+    fields = decode_fields(line, "a reading (one JSON object)")
     kind = _read_kind(fields)
     known = KINDS.get(kind)
     if known is None:
@@ -250,7 +250,7 @@ def decode_fields(line: bytes, expected: str) -> dict[str, msgspec.Raw]:
 def build_line_error(
     error: Exception, fields: dict[str, msgspec.Raw], struct: type[msgspec.Struct], what: str
 ) -> LineError:
-    """Return an error that names the key in `fields` that can't be decoded as `struct`."""
+    """Return an error that names the key at which the decoding of `fields` as `struct` failed."""
     missing = _MISSING.search(str(error))
     match = _AT.match(str(error))
     assert match is not None
@@ -329,7 +329,7 @@ class Capture:
 
     `lines` counts the lines read so far, `restarts` the restarts of the recorder's clock, and `skipped` the
     bad lines skipped by a lenient reader. `truncated` is set if the last line was cut off. Iteration raises
-    LogError if the file is damaged or, with a reader that is not lenient, a line is bad.
+    LogError if the file is damaged, a line is too long or, with a reader that is not lenient, a line is bad.
     """
 
     def __init__(self, stream: BinaryIO, name: str, *, lenient: bool = False) -> None:

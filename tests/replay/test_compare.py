@@ -109,7 +109,7 @@ class TestReadingExpectedOutcomes:
             (b"[1]\n", r"e, line 1: found no JSON object \(\[1\]\)"),
             (
                 b'{"t": 1}\n',
-                r"e, line 1: found an object without `type`, expected an expected outcome such as",
+                r"e, line 1: found an object without `type`, expected an outcome such as",
             ),
             (b'{"type": 7}\n', "e, line 1: found a `type` that is not text"),
             (b'{"type": "a", "data": {"total": 99, "total": 7}}\n', "e, line 1: found .*total.* twice"),

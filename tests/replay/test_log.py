@@ -100,8 +100,8 @@ def test_a_ruling_may_name_its_attempt_by_a_number_as_outcomes_give_it() -> None
 BAD_LINES = {
     "not json": ("oops", "found oops, which is not JSON"),
     "cut in the middle of the log": ('{"t": 1, "dev": "x"', "which is not JSON (Input data was truncated)"),
-    "an array": ("[1, 2]", "found [1, 2], expected one JSON object, a reading"),
-    "empty": ("", "found an empty line, expected one JSON object"),
+    "an array": ("[1, 2]", "found [1, 2], expected a reading (one JSON object)"),
+    "empty": ("", "found an empty line, expected a reading (one JSON object)"),
     "no kind": ('{"t": 1, "dev": "x"}', "without `kind`, expected a reading's `kind`"),
     "kind is no word": ('{"t": 1, "dev": "x", "kind": 7}', "found 7 as `kind`, expected text"),
     "no device": (
