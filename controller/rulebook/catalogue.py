@@ -475,7 +475,7 @@ GAPS = """\
 !T-11|31-72|Typing errors in the document.
 !T-12|76, 81|Cards are dealt from the left; hands are reconciled from the right.
 !T-13|74|The first card closes the bets.
-!T-14|88|An incorrect count voids the deal; a person enters an unreadable card.
+!T-14|88|An incorrect count voids the deal; a person enters a card that the shoe could not read.
 !T-15|73|A player's two positions are two hands.
 !T-16|81|The order of reconciliation does not change any amount.
 !T-17|120, 138|Six suited cards from ace down to nine are paid only by their own row.

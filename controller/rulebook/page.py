@@ -1,4 +1,4 @@
-"""Generator of docs/rules.md, the list of rules and the files that cite them.
+"""Generator of docs/rules.md, which lists each rule with the files that cite it.
 
 Run it with `python -m controller.rulebook.page`.
 """

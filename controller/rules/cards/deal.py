@@ -156,8 +156,8 @@ def build_layout(readings: Sequence[Reading], seats: Sequence[str], order: Order
 
 
 def fill(hands: Mapping[str, Sequence[HandCard]], entered: Input) -> tuple[str, list[HandCard]] | None:
-    """Return the position that a `set_card` names, and that position's hand with the card; None if the card
-    fits nowhere.
+    """Return the position to which a `set_card` applies, and that position's hand with the card; None if the
+    card fits nowhere.
 
     `what` names the card to replace. Without `what`, the card replaces the first unread card or, if there is
     none, completes a short hand. Without a seat, the card goes to the only position with an unread card.
@@ -263,8 +263,9 @@ def judge_deal(
     """Judge a deal at the time `decided_at_us` by its readings and people's inputs, in time order.
 
     `seats` are the positions dealt in. `sources` maps each device to the kinds of reading that it is known to
-    send. `called` is a person's reason for declaring the deal void, in addition to all proven causes. A short
-    hand voids the deal if all positions have acted and no card has left the shoe for `deal_timeout_s`.
+    send. `called` is a person's reason for declaring the deal void; it precedes the proven causes in the
+    verdict. A short hand voids the deal if all positions have acted and no card has left the shoe for
+    `deal_timeout_s`.
     """
     layout = build_layout(readings, seats, rules.order)
     last_card_us = max((reading.t for reading in readings if isinstance(reading, Card)), default=0)
@@ -335,7 +336,7 @@ def _find_faults(
 def _find_voids(
     readings: Sequence[Reading], layout: Layout, *, count_trusted: bool, complete: bool
 ) -> Iterator[tuple[str, str]]:
-    """Yield the causes that void a deal. `count_trusted` is False if the shoe was faulty."""
+    """Yield the causes that void a deal. `count_trusted` is False if a shoe was down or faulty."""
     if count_trusted:
         wrong_counts = layout.wrong_counts if complete else layout.too_many
         for position, count in wrong_counts.items():
@@ -363,7 +364,7 @@ def _find_doubts(layout: Layout, *, void: bool) -> Iterator[tuple[str, str]]:
     for position in layout.unread:
         yield "unread_card", f"a card of {_position_name(position)} could not be read"
     if layout.all_acted and layout.repeats(entered=True):
-        yield "conflict", "the same card is in two places, once as read and once as entered"
+        yield "conflict", "the same card appears twice among the cards read and entered"
     if layout.seats and not layout.all_acted:
         waiting = [seat for seat in layout.seats if seat not in layout.acts]
         have = f"position {waiting[0]} has" if len(waiting) == 1 else f"positions {', '.join(waiting)} have"

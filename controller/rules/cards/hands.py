@@ -59,7 +59,7 @@ Meeting = Literal["win", "lose", "push", "dealer_does_not_play"]
 
 
 class Kind(IntEnum):
-    """The kinds of a three-card hand, weakest first (T-RANK-1)."""
+    """The kinds of three-card hand, weakest first (T-RANK-1)."""
 
     HIGH_CARD = 0
     PAIR = 1

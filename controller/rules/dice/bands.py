@@ -71,10 +71,10 @@ LONE_DIE_HARD = 5.0
 a die, and cause only one such turn in 250. Of 7,571 such turns in 12,060 simulated observations, eight were
 not touches. In six of these the dice had met, and the other two were observations of the same throw."""
 LONE_DIE_ERRORS = 2.5
-"""Distance from the contact band, in position errors, up to which LONE_DIE_HARD also applies, because
-obstacles are just as rare there. The limit was tested on 100 turns 7.5 mm outside the band, each with a knock
-at the same position and time. Five of these turns are judged to be hits; with a limit of 3, nine would be. A
-limit of 3 would also send five fewer of 12,060 simulated observations to review."""
+"""Distance from the contact band, in position errors, up to which LONE_DIE_HARD also applies. Obstacles are
+just as rare there as in the band. The limit was tested on 100 turns 7.5 mm outside the band, each with a
+knock at the same position and time. Five of these turns are judged to be hits; with a limit of 3, nine would
+be. A limit of 3 would also send five fewer of 12,060 simulated observations to review."""
 HARD_ERRORS = 1.0
 """Number of standard errors by which a measured change of speed is reduced. In five cases out of six, the
 true change is no smaller than the reduced one."""
@@ -102,8 +102,8 @@ SOFT_FRACTION = 0.25
 orientations. It is the fraction for medium friction and a typical position."""
 SOFT_SPREAD = 0.28
 """Standard deviation of the logarithm of a thump's loudness above SOFT_FRACTION and SOFT_FRACTION_FAR. The
-positions of the thump and of the compared hit each contribute a factor of 0.75 to 1.3. The rest is the
-fraction of the turn that the die's hardest blow caused."""
+positions of the thump and of the compared hit each contribute a factor of 0.75 to 1.3. The rest comes from
+variation in the fraction of the turn that the die's hardest blow caused."""
 LANDING_M_PER_S = 1.0
 """A thump is at most as loud as a hit that changes a die's speed by this many m/s. Beside the wall, felt
 transmits a twelfth of a blow. A die that strikes felt at 5 m/s and leaves it at 3 m/s changes its speed by 8
@@ -122,9 +122,9 @@ eight of them had touched it."""
 RINGING = 1.0
 """Cost of explaining an impact as the ringing of an earlier one. It is low because one hit in four rings."""
 RATTLE = 2.0 * log(20.0)
-"""Cost of a second impact of one touch that is too loud to be ringing. Of 7,751 simulated dice that struck a
-wall, one in forty made such an impact within a frame. The judge assumes one in twenty, because real walls
-vary."""
+"""Cost of a second impact that one touch made and that is too loud to be ringing. Of 7,751 simulated dice
+that struck a wall, one in forty made such an impact within a frame. The judge assumes one in twenty, because
+real walls vary."""
 SIMULTANEOUS_MS = 3.0
 SIMULTANEOUS = 2.0 * log(100.0)
 """Cost of a second impact of one touch within SIMULTANEOUS_MS. A wall rings longer than that after a blow,

@@ -36,10 +36,11 @@ class Contact:
     heard: dict[int, float] = field(default_factory=dict)
     knock: float = bands.KNOCK
     placed: dict[int, float] = field(default_factory=dict)
-    """Amount added to the cost of a knock, by the number of the impact. It depends on the impact's distance
+    """Amount added to the cost of a knock, for each impact by its number. It depends on the impact's distance
     from the die."""
     misfit: float = inf
-    """Misfit of the turn and its impact to a touch, in squared errors; infinite without an impact."""
+    """Deviation of the turn and its impact from those of a touch, in squared errors; infinite without an
+    impact."""
     code: str = ""
     seen: str = ""
     cause_certainty: float = 0.0

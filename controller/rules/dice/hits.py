@@ -250,7 +250,10 @@ class _WallJudgement:
     met: WallEncounters
 
     def judge(self, warnings: int) -> WallFindings:
-        """Judge every outcome that is not ruled out; if their consequences differ, a person decides."""
+        """Judge every outcome that is not ruled out.
+
+        A person decides if the throw counts with some of these outcomes but not with others.
+        """
         judged = [die for die in self.scene.dice if not die.gone and die.seen]
         outcomes = _EVERY_OUTCOME if self._jumped_paths else self._account.possible
         meanings = {self._meaning(touched, judged, warnings) for touched in outcomes}

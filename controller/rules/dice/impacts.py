@@ -133,7 +133,7 @@ class _Match(NamedTuple):
     shove: float = inf
     """Cost of assuming that the other die knocked this die back into the wall at this position."""
     struck: tuple[int, ...] = ()
-    """The contacts of the other die that the same collision may have turned."""
+    """The contacts of the other die that the same collision may have caused."""
     loudness: float = 0.0
     """Cost of the impact's loudness as a hit with the contact's turn, less its cost as a knock."""
     only: bool = False

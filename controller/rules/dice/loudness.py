@@ -162,8 +162,8 @@ class Loudness:
     def after(self, hits: Iterable[SureHit], setting: float, peaks: Iterable[tuple[str, float]] = ()) -> Self:
         """Return the loudness updated with a throw's hits.
 
-        Each hit changes the loudness only slightly, which limits the effect of a false hit. `peaks` holds the
-        wall and peak of each impact of the throw.
+        Each hit moves the learned loudness only part of the way to its own, which limits the effect of a
+        false hit. `peaks` holds the wall and peak of each impact of the throw.
         """
         known, top, loud = dict(self.counts_per_m_s), dict(self.top_counts), dict(self.hits)
         for wall, peak, change in hits:

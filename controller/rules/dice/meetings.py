@@ -2,8 +2,8 @@
 
 The names are the numbers 1 and 2 by which the camera distinguishes the dice. Two dice never occupy the same
 position, so a swap makes both tracks jump by an edge or more. A die moves like that only if it was struck
-between two frames. At each meeting, the judge therefore compares the jumps of the tracks with the names kept
-and with the names swapped.
+between two frames. At each meeting, the judge therefore compares how far the tracks jump if the names are
+kept with how far they jump if the names are swapped.
 
 If both tracks jump, each onto the other die's path, the names were certainly swapped. A die that passes the
 other at 5 m/s moves 55 mm by the next frame, and no die can jump that far.
@@ -20,8 +20,8 @@ from controller.rules.dice.paths import MIN_NOISE_MM, Path, measure
 from controller.rules.dice.scene import Scene
 
 MEETING_MS = 30.0
-"""Maximum time, in ms, between two steps with the dice close together that belong to one meeting: three
-frames."""
+"""Steps in which the dice are close together count as one meeting if they are at most this far apart, in ms.
+This is three frames."""
 MARGIN_MS = 50.0
 """Margin, in ms, before the first and after the last evidence of a touch. A swap outside this period changes
 only the names."""

@@ -19,8 +19,9 @@ MIN_NOISE_MM = 0.2
 JUMP_FACTOR = 1.4
 """Minimum ratio of the speed of a jump (a step that no die could have made) to that of the adjacent steps."""
 JUMP_ERRORS = 13.0
-"""Minimum excess length of a jump, in position errors. Each of its two points may be off by up to 4.6
-standard deviations, along and across the table."""
+"""Minimum length, in position errors, by which a jump exceeds the longest step that JUMP_FACTOR and
+IMPOSSIBLE_M_PER_S allow. Each of its two points may be off by up to 4.6 standard deviations, along and across
+the table."""
 IMPOSSIBLE_M_PER_S = 15.0
 """Speed, in m/s, above which a step is a jump, regardless of the steps beside it. Throws reach at most half
 this speed."""
@@ -29,8 +30,8 @@ this speed."""
 SPEED_POINTS = 3
 """Number of points needed before a hidden period to show how fast the die flew."""
 THROWN_M_PER_S = 8.0
-"""Maximum speed, in m/s, that is assumed if there are fewer points. Dice are thrown at 1.2 to 7.5 m/s
-(docs/dice-physics.md)."""
+"""Maximum speed, in m/s, that is assumed if there are fewer than SPEED_POINTS points. Dice are thrown at
+1.2 to 7.5 m/s (docs/dice-physics.md)."""
 
 
 class Jump(NamedTuple):

@@ -66,7 +66,10 @@ def push_cost(scene: Scene, pair: Pair, wall: str, t: float) -> float:
 
 
 def overlap(scene: Scene, pair: Pair, wall: str, t: float) -> bool:
-    """Return whether two dice's positions overlap at a moment, because the dice met between two frames."""
+    """Return whether the inferred positions of two dice overlap at a moment.
+
+    They may overlap if the dice met between two frames.
+    """
     one, two = (_place(scene, path, contacts, wall, t) for path, contacts in pair)
     if one is None or two is None:
         return False

@@ -35,8 +35,8 @@ def judge_release(scene: Scene, rules: ThrowRules, found: Findings, *, over: boo
 def _judge_single(scene: Scene, rules: ThrowRules, found: Findings, *, over: bool) -> None:
     """Judge a throw in which at most one die was seen (CV1-INV-2).
 
-    The throw is a No Roll only if the cameras were working, saw one die from the hand until it came to rest,
-    and never saw the other die. The die that it saw must also have made every impact.
+    The throw is a No Roll only if the cameras were working, saw one die from the hand until it came to rest
+    or left the table, and never saw the other die. The die that they saw must also have made every impact.
     """
     faulty = sorted(dev for dev in scene.cameras() if scene.was_faulty(dev))
     missing = [die.number for die in scene.dice if not die.seen]
