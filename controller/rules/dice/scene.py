@@ -26,8 +26,8 @@ HIDDEN_FRAMES = 2.5
 """Time, in frames, without a track point after which a die is treated as hidden. A single lost frame is not
 enough."""
 MAX_SLOWER = 1.5
-"""Maximum factor by which a camera may be slower than its table's settings. A fast die then moves 20 cm in
-two frames."""
+"""Maximum factor by which a camera's frame time may exceed the one in its table's settings. At that frame
+time, a fast die moves 20 cm in two frames."""
 CADENCE_POINTS = 16
 """Number of points at the start of each track whose median step is the camera's frame time, even if frames
 are lost."""
@@ -37,8 +37,8 @@ away is a camera error."""
 HAND_REACH_MM = 1500.0
 """Maximum distance, in mm, between the releases of one shooter, who stands in one place."""
 THROWN_MM_PER_S = 1000.0
-"""Minimum speed, in mm/s, of a thrown die. Most dice are thrown at 2 to 6 m/s, and the stick moves dice more
-slowly than this."""
+"""Minimum speed, in mm/s, of a thrown die. Most dice are thrown at 2 to 6 m/s; the stick moves dice at less
+than 1 m/s."""
 FIRST_POINTS = 5
 """Number of points over which a die's speed is reliable despite the noise."""
 NOTHING: Mapping[str, float] = {}
@@ -101,8 +101,8 @@ class DieSeen:
 
 
 MOVED_MM = 15.0
-"""Distance, in mm, from a die's resting position beyond which the die is treated as moved. It is most of the
-length of a die's edge."""
+"""Distance, in mm, from a die's resting position beyond which the die is treated as having moved. It is most
+of the length of a die's edge."""
 
 
 @dataclass(slots=True)
@@ -225,7 +225,7 @@ def build_scene(
 
 
 def _drop_far_release(scene: Scene) -> None:
-    """Treat the later release as a die first seen in flight if the releases are too far apart for one
+    """Treat the die released later as first seen in flight if the releases are too far apart for one
     shooter."""
     if not all(die.releases for die in scene.dice):
         return

@@ -41,7 +41,8 @@ class Account:
     own_knocked_back: Mapping[Touched, float] = field(default_factory=dict)
     knocked_back: Mapping[Touched, float] = field(default_factory=dict)
     """Costs of outcomes in which one die knocked the other back into a wall, although both dice struck that
-    wall in the best story. These outcomes are ruled out only above `MARGIN` + `KNOCKED_BACK_MARGIN`."""
+    wall in the best story. Such an outcome is ruled out only if it costs more than `MARGIN` +
+    `KNOCKED_BACK_MARGIN` above the best story."""
 
     @property
     def possible(self) -> frozenset[Touched]:
@@ -56,8 +57,12 @@ class Account:
 
     @property
     def missed_with_any_names(self) -> bool:
-        """Return whether a die missed in the best story with the camera's names, and swapped names rule out
-        the other die's touch, which the camera's names alone leave possible but nobody heard."""
+        """Return whether the camera's names alone leave it possible that both dice hit, while the stories
+        that allow for swapped names rule it out.
+
+        This applies only if a die missed in the best story with the camera's names, and if the cheapest story
+        in which both dice hit includes a touch without an impact.
+        """
         best = min(self.own_stories, key=lambda touched: self.own_stories[touched].cost)
         if best == BOTH_HIT or BOTH_HIT in self.possible or all(self.own_stories[BOTH_HIT].made):
             return False
@@ -205,7 +210,7 @@ def _struck_twice(
             if not struck[first] or not struck[last]:
                 continue
             between = max(struck[first]) < meeting.t < min(struck[last])
-            # No die can leave the wall and return in less time; `_add_shoved_matches` covers that case.
+            # Second strikes within `SHOVE_MS` are matched by `_add_shoved_matches` instead.
             if between and min(struck[last]) - max(struck[first]) > bands.SHOVE_MS:
                 cost = own.cost + max(meeting.swapped - meeting.kept, 0.0)
                 both, none = frozenset(own.made[0] | own.made[1]), frozenset[int]()

@@ -103,12 +103,12 @@ def _path_until_knock(approach: Approach, k: int) -> Line | None:
 
 
 def _limited_by_knock(approach: Approach, path: Line, point: int, towards: int) -> Line:
-    """Return a path with a single point on this side of a collision, with an estimate of its speed.
+    """Add an estimated speed to a path that has only a single point on this side of a collision.
 
     The collision happened during the adjacent step. If it happened at the far end of the step, the die had
-    this path's speed throughout the step. If it happened halfway, this path's speed differs from the step's
-    mean speed by as much as the speed on the other side, in the opposite direction. The estimate is the mean
-    of these two speeds.
+    this path's speed throughout the step. If it happened halfway, the step's mean speed is halfway between
+    this path's speed and the speed on the other side. The estimate is the mean of the two values that these
+    cases give for this path's speed.
     """
     times, gaps, previous, before_previous = (
         approach.path.times,
@@ -172,8 +172,7 @@ def band_errors(approach: Approach, turn: Turn) -> tuple[float, float]:
 
 
 def room_errors(approach: Approach, turn: Turn) -> float:
-    """Return the distance, in errors, by which the die turned nearer to the wall than a landing die can
-    come."""
+    """Return how much nearer to the wall the die turned than a landing die can come, in errors."""
     return max(bands.MISS_EDGES * approach.scene.table.die_mm - turn.place, 0.0) / turn.sd
 
 

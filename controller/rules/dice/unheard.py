@@ -28,7 +28,7 @@ NEAREST_POINTS = 3
 exceed the distance that the die fell back."""
 SLOW_ERRORS = 4.0
 """Maximum distance between the points around a slow die's nearest point, in errors. Noise alone spreads three
-points so far in one case in seventy."""
+points this far in one case in seventy."""
 LAST_POINTS = 6
 """Number of track points, besides the rest, from which the resting position of a stopping die is
 estimated."""
@@ -220,8 +220,8 @@ def seen_at_wall(approach: Approach, m: int) -> Contact:
 def _nearest_place(approach: Approach, m: int) -> tuple[float, float]:
     """Return a die's distance from the wall at its nearest point, and the standard error.
 
-    The nearest of many points of a slow die is the one with the largest error, so that die's distance is the
-    mean around the point.
+    Of a slow die's many points near the wall, the nearest is the one with the largest error. The distance of
+    such a die is therefore the mean around that point.
     """
     noise = approach.noise(m, m)
     around = approach.gaps[max(m - 1, 0) : m + 2]

@@ -67,9 +67,9 @@ class BallRun(msgspec.Struct, frozen=True):
     `turns` is the number of turns from the first pass that counts to the exit from the track at `end_us`, or
     to the last pass if no drop was sensed. `turns_from` and `turns_to` bound `turns`. The bounds allow for
     the unseen start, the end, the other stories of the pulses, and turns in which every beam might have
-    missed the ball. `silent_s` is the time without a detection before the exit, or 0 if working beams
-    detected the ball within its last turn. `silent_at_us` is the start of the last silence before the passes
-    that count.
+    missed the ball. `silent_s` is the time without a detection before the exit if it lasted more than a turn
+    and chance cannot explain it, and 0 otherwise. `silent_at_us` is the start of the last silence before the
+    passes that count.
     """
 
     direction: Turning | None

@@ -142,10 +142,10 @@ class Case:
     def _find_overdue(self, passes: Sequence[RotorIndex], at: int) -> Absence | None:
         """Return the absence from the mark's last pass to the ball's first pulse, if the mark was overdue.
 
-        The mark is checked before pass `at`, or before the decision if no pass followed. The duration of the
-        following turn, or of the turn before if none follows, decides whether the mark was overdue. If the
-        pass was due only after the ball's first pulse, only the index sensor missed something, and the result
-        is None.
+        The gap that is checked ends with pass `at`, or with the decision if no pass followed. The duration of
+        the turn after the gap, or of the turn before it if none follows, decides whether the mark was
+        overdue. If the pass was due only after the ball's first pulse, only the index sensor missed
+        something, and the result is None.
         """
         if not at or (at < len(passes) and passes[at - 1].direction != passes[at].direction):
             return None
@@ -292,8 +292,8 @@ def rotor_reversed(case: Case) -> Reason | None:
 
 
 def rotor_handled(case: Case) -> Reason | None:
-    """R-SPIN-4: a person reversed the rotor before the number was confirmed, when the ball might have been at
-    rest."""
+    """R-SPIN-4: a person reversed the rotor before the number was confirmed, when the ball might already have
+    been at rest."""
     reversal = case.reversal
     if reversal is None or case.trace.in_play(reversal.first_us) or case.was_confirmed_by(reversal.first_us):
         return None

@@ -256,8 +256,8 @@ class Chain:
 
         No story becomes cheaper, so every continuation of a story set aside costs at least `max_cost`. If the
         pulse is clearly the ball's next, the stories set aside add no launch. They can change only the turns
-        of a cheap story that costs nearly as much. The uncertainty of that story's turns is infinite until
-        the expensive stories are followed again.
+        of a cheap story that costs nearly as much as they do. The uncertainty of that story's
+        turns is infinite until the expensive stories are followed again.
 
         Costs are computed differently if only one story is left (`_accept_if_clearly_next`). This cannot
         happen until the cheapest story of the other direction is dropped; the cost of that story rises by at
@@ -498,7 +498,7 @@ class Chain:
         return steps
 
     def _relaunch(self, stories: Sequence[Story], t: int, beam: int, options: list[_Option]) -> None:
-        """Begin a further run at this pulse; the earlier pulses belong to a different launch, or to a hand.
+        """Begin a further run at this pulse; earlier pulses belong to another launch or were made by hand.
 
         The new stories continue in the same way, so only those after the cheapest story are created.
         """

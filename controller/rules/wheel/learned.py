@@ -26,8 +26,8 @@ _STEP = 0.05
 _MAX_LOSS_RATIO = 1.6
 """Maximum ratio of a ball's loss to that of other balls on the same wheel."""
 _LOOK_BACK_STEP_S = 0.1
-"""Time step, in seconds, for calculating backwards in time. A ball passes its knee (`KNEE_SLOWING`) in half a
-second."""
+"""Time step, in seconds, for calculating backwards in time. Even at `_MAX_LOSS_RATIO`, a ball takes about a
+second to pass its knee (`KNEE_SLOWING`) from 1.0 to 0.7 rev/s."""
 
 
 _NONE: Mapping[float, float] = {}
@@ -208,8 +208,8 @@ SPIN_SPREAD = 0.03
 _BALLS_TO_REGAIN_TRUST = 20.0
 """After missing a ball, a reader is trusted again once it has read this many balls on every turn."""
 _MIN_NEWEST_WEIGHT = 0.15
-"""Minimum weight of a spin in the losses of speed. After a change to the track (if it was wiped or is damp),
-a few spins are enough to learn the new losses."""
+"""Minimum weight of a spin in the losses of speed. After a change to the track (when it has been wiped or
+is damp), a few spins are enough to learn the new losses."""
 _MEMORY_SPINS = 40.0
 """Maximum weight of earlier spins. Temperature and wear change a wheel, so older spins count for less."""
 
