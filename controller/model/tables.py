@@ -83,7 +83,7 @@ class EmbeddedSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PublishSettings:
-    """The destination of outcomes, and the limits of play without acknowledgement."""
+    """The destination of outcomes, and the limits on play without acknowledgement."""
 
     to: PublishRoute | None = None
     """The settlement engine's location: in this process, behind a broker, or polling the control socket.

@@ -18,7 +18,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """The limits of a server's connections."""
+    """The limits on a server's connections."""
 
     max_open: int = 64
     """Maximum number of simultaneous connections; a process is often limited to 1,024 open files."""

@@ -39,7 +39,8 @@ class DeviceKind(Protocol):
         """Return the resources that no other device may use, such as a port or a line."""
 
     def mistakes(self, settings: object, folder: Path) -> Iterable[DeviceMistake]:
-        """Return the mistakes in the settings on this machine. `folder` is the table file's folder."""
+        """Return the mistakes that only the kind can find, such as an invalid key. `folder` is the table
+        file's folder."""
 
 
 DeviceKinds = Mapping[str, DeviceKind]
@@ -106,7 +107,8 @@ class Devices:
     def complete(self) -> bool:
         """Whether all readings of the devices are known.
 
-        All devices must be readable, and each must list its readings or be of a known kind.
+        All devices must be readable, and each device with a type must list its readings or be of a known
+        kind.
         """
         known = all(device.reads or not device.type for device in self._read.values())
         return self._complete and (known or self._kinds is not None)

@@ -107,7 +107,7 @@ class TableFile:
     switches: Mapping[str, OnOpen] = field(default_factory=dict)
     """The effect of each switch when it opens. By default, `door` and `tamper` lock the table."""
     publish: PublishSettings = field(default_factory=PublishSettings)
-    """The destination of outcomes, and the limits of play without acknowledgement."""
+    """The destination of outcomes, and the limits on play without acknowledgement."""
     retention: RetentionSettings = field(default_factory=RetentionSettings)
     """How long the journal keeps the readings behind outcomes, and the contents of outcomes."""
 
@@ -205,7 +205,8 @@ def _publishing(document: Document, written: TableFile) -> Iterator[Mistake]:
             yield document.mistake(("table",), f"'{written.table}'", expected)
     key = None if publish.mqtt is None else publish.mqtt.engine_key
     if key is not None and not PUBLIC_KEY.fullmatch(key):
-        hint = "copy the output of `tablectl settlement key`, or leave it out to trust the first key received"
+        copied = "copy the output of `tablectl settlement key`"
+        hint = f"{copied}, or leave engine_key out to trust the first key received"
         expected = "64 hexadecimal digits, the settlement engine's public key"
         yield document.mistake(("publish", "mqtt", "engine_key"), repr(key), expected, hint)
     if publish.mqtt is not None and publish.mqtt.tls is None and publish.mqtt.host not in LOCAL_HOSTS:
@@ -287,7 +288,7 @@ _LOCKING_SWITCHES: Mapping[str, OnOpen] = {"door": "lock", "tamper": "lock"}
 def load_table(
     name: str, directory: Path | None = None, *, kinds: DeviceKinds | None = None
 ) -> TableSettings:
-    """Load a table by name or file path, and apply its rule set and thresholds.
+    """Load a table by name or file path, with its rule set and the table's changes to that rule set.
 
     `kinds` maps names to kinds of hardware. Without it, the hardware settings of devices are not read.
 

@@ -5,7 +5,7 @@ specifies the rounding (!X-8). The amount that the house keeps by rounding down 
 ledger sums exactly. The settings are frozen dataclasses, so the games need no configuration library.
 
 Each game's `wagers` package compares the house edges of a pay table with the document's figures. `tablectl
-rules check` prints this comparison for a shipped pay table.
+rules check` prints this comparison for a rule set's pay table.
 """
 
 from collections.abc import Iterable, Iterator, Mapping

@@ -1,7 +1,7 @@
 """One game of a smart wheel as the wheel reports it, with the contradictions in its reports.
 
-The wheel's number counts only if its change from state 4 to state 5 was observed within one game, and no
-report contradicts it. The number shown before state 5 is the previous game's.
+The wheel's number counts only if the wheel was observed to change from state 4 to state 5 within one game,
+and no report contradicts the number. The number shown before state 5 is the previous game's.
 """
 
 from collections.abc import Collection
@@ -32,8 +32,8 @@ MAX_LAUNCH_REPORT_US = 3_000_000
 """Time after the launch during which the wheel can still report that the launch failed (manufacturer's
 value)."""
 NUMBER_TIMEOUT_US = 90_000_000
-"""Time without a new report after which the wheel is assumed to report no number. The wheel gives up after 75
-s."""
+"""Time without a change of state after which it is assumed that the wheel will report no number. The wheel
+itself gives up after 75 s."""
 MAX_RPM_X10 = 300
 """Maximum plausible speed of the rotor, in units of 0.1 rpm. A wheel turns at 10 to 25 rpm."""
 MAX_GAME_COUNT = 256
@@ -149,7 +149,7 @@ class SmartWheelGame:
         return self.number_by is not None and not self._voids and not self._doubts
 
     def give_up_at_us(self) -> int:
-        """Return the time at which the game is decided if no new report arrives."""
+        """Return the time at which the game is decided if the wheel stays in its current state."""
         return self._unchanged_since_us + NUMBER_TIMEOUT_US
 
     def receive(self, reading: Reading) -> None:

@@ -69,13 +69,14 @@ def _ahead(turns: float) -> float:
 FASTEST = 4.5
 """Maximum speed of a ball, in rev/s. A launch by hand briefly reaches 3.6."""
 JITTER_S = 0.004
-"""Scatter of the edges of two beams, one or two milliseconds each, which matters most for short steps."""
+"""Combined timing scatter of the pulse edges at two beams, one or two milliseconds at each. It matters most
+for short steps."""
 MAX_SLACK = 0.15
 """Maximum fraction by which jitter can increase the speed of a step. Two simultaneous pulses do not come from
 one ball."""
 STEP_VARIATION = 0.08
-"""Typical difference between the speed of a step and the prediction from the two steps before, as a fraction
-of the speed."""
+"""Typical difference between the speed of a step and the prediction from the steps before, as a fraction of
+the speed."""
 MAX_LOSS = 0.5
 """Maximum loss of speed, in rev/s per second. Real balls lose 0.3 at their knee."""
 MIN_PULSES, MIN_TURNS = 4, 0.999
@@ -151,9 +152,9 @@ class Story(msgspec.Struct, eq=False):
     """One explanation of the pulses: a run in direction ccw (1) or cw (-1), up to its last pass.
 
     `cost` is in pulses that are not the ball's. `before` is the run before this run, or None. `stray` is the
-    number of pulses since the run's first that were not its ball's. `silent` is the number of passes, by
-    beam, at beams without a pulse. According to equivalent stories that are not ruled out, the ball might
-    have made up to `fewer_turns` fewer turns or `more_turns` more.
+    number of pulses since the run's first that were not its ball's. `silent` counts, by beam, the passes
+    at beams that had not yet reported a pulse. According to equivalent stories that are not ruled out, the
+    ball might have made up to `fewer_turns` fewer turns or `more_turns` more.
     """
 
     sense: Sense

@@ -56,8 +56,9 @@ _MIN_RELATIVE_LOSS, _MAX_RELATIVE_LOSS = 0.5, 1.6
 """Range of a ball's loss of speed relative to that of other balls on the same wheel. Values outside this
 range are measurement errors."""
 _LOSS_PERSISTENCE, _PERSISTENCE_REV_PER_S = 1.0, 0.6
-"""Fraction of a ball's deviation from the typical loss of speed that remains until the drop if it was
-measured near the drop speed, and the excess over the drop speed (rev/s) at which this fraction reaches 0."""
+"""How much of a ball's deviation from the typical loss of speed persists until the drop: the fraction for a
+deviation measured at the drop speed, and the excess over the drop speed (rev/s) at which this fraction
+reaches 0."""
 _LAP_TURNS = 0.99
 """One lap, less the possible error in the beams' angles."""
 _MAX_LAP_TURNS = 2.0
@@ -400,7 +401,10 @@ class SpinTrace:
 
 
 def last_lap(story: Story) -> tuple[float, float]:
-    """Return the middle of a run's last lap (us) and the speed at that time (rev/s)."""
+    """Return the middle of a run's last lap (us) and the speed at that time (rev/s).
+
+    If the lap is unknown, return the time of the last pass and the speed of the step to it.
+    """
     last = story.last
     return lap_before(last) or (float(last.t), last.speed)
 

@@ -41,8 +41,8 @@ beams are known."""
 _DETECTED_AGAIN_TURNS = 1.2
 """Number of turns within which a running ball passes every beam."""
 _MAX_TURN_GROWTH = 1.3
-"""Assumed ratio of the duration of a further rotor turn to the last measured turn, while neither a drop nor a
-pocket reading has been reported."""
+"""Assumed ratio of the duration of a further rotor turn to that of the last measured turn, while neither a
+drop nor a pocket reading has been reported."""
 _MIN_PULSES = 3
 """Minimum number of pulses for a prediction of the drop; two show one speed, but no loss of speed."""
 _MAX_FIRST_LAP_US = 2_500_000
@@ -82,7 +82,7 @@ class SpinWatch:
         self._trace = SpinTrace(wheel, rules, learned, sources)
         self._readings: list[Reading] = []
         self._object_waits = False
-        """Whether an object was seen in the wheel before a launch was known."""
+        """Whether an object in the wheel, or the ball outside it, was seen before a launch was known."""
         self.no_spin_by: Reading | None = None
         """The reading that made a No Spin certain before a number was confirmed. The No Spin can be called
         from then on."""
@@ -99,7 +99,7 @@ class SpinWatch:
 
     @property
     def rotor_direction(self) -> Turning | None:
-        """Direction of the rotor; None before an index pass within the spin."""
+        """Direction of the rotor; None until an index pass within the spin confirms the direction."""
         return self._trace.rotor_direction
 
     @property
@@ -242,9 +242,9 @@ class SpinWatch:
         The limit is `turns_without_read` rotor turns after the drop, or `pocket_reads` turns after the last
         pocket reading, because a ball that goes unread for that long has been removed. The limit is never
         later than the time by which a ball that hopped at first would have been read often enough. Without a
-        sensed drop, the turns count from the time at which the drop was overdue, and the rotor is assumed to
-        slow down. While a device of the wheel is down, no number can be confirmed automatically, so the limit
-        is `pocket_reads` turns.
+        sensed drop, the turns count from the time at which the drop became overdue, and the rotor is assumed
+        to slow down. While a device of the wheel is down, no number can be confirmed automatically, so the
+        limit is `pocket_reads` turns.
         """
         trace = self._trace
         if not trace.begun:
@@ -293,8 +293,8 @@ class SpinWatch:
         )
 
     def _dropped_early(self, now_us: int) -> bool:
-        """Return whether a short run has certainly ended, because a running ball would have been detected by
-        now."""
+        """Return whether a short run has certainly ended. A ball that was still running would have been
+        detected again by now."""
         trace = self._trace
         left_us = trace.left_track_us
         story = None if left_us is None else trace.chain.best
@@ -317,13 +317,15 @@ class CheckedWatch(SpinWatch):
         """Accept the same arguments as `SpinWatch`."""
         super().__init__(wheel, rules, learned, sources)
         self.wheel_game: SmartWheelGame | None = None
-        """The wheel's reports of this spin; None until the wheel reports the ball in its rim."""
+        """The wheel's reports of this spin; None until the wheel reports the ball in its rim or No More
+        Bets."""
         self._last_status: WheelStatus | None = None
         self._down: dict[str, DeviceDown] = {}
 
     @property
     def decided_by(self) -> Reading | None:
-        """The reading that decided the spin; None while the smart wheel's game is undecided."""
+        """The reading that decided the spin; None while the smart wheel's game is undecided, unless a No Spin
+        is certain."""
         by, game = super().decided_by, self.wheel_game
         if game is None or self.no_spin_by is not None:
             return by
