@@ -162,7 +162,7 @@ DEVICE_FAULTS: dict[str, Cause] = {
     ),
     "bad_reading": Cause(
         "the firmware or the script sent a kind, a field or a value that the table does not support",
-        "install the firmware or script given on its page in docs/devices; a reading was lost",
+        "install the firmware or script given on the device's page in docs/devices; a reading was lost",
         "half a second after the last occurrence",
     ),
     "bad_clock": Cause(
@@ -293,7 +293,7 @@ class Health:
         )
 
     def record_closed(self, now_us: int, code: str, seen: str) -> list[Change]:
-        """Record a port that is not open, and report it again when the code or description changes."""
+        """Record that the port is not open; report it again when the code or description changes."""
         return self._update((LINK, ""), Fault(code, seen, True, now_us), now_us, on_change=True)
 
     def record_loss(self, now_us: int, since_us: int, code: str, seen: str) -> list[Change]:

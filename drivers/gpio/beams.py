@@ -20,7 +20,8 @@ MARGIN_US = 200
 """The order of edges on two lines is certain only if the edges are at least this far apart."""
 MAX_PULSE_US = 200_000
 """Maximum length of a pulse. A longer pulse is caused by a hand, or by a rotor that is parked or starting.
-When the longest pulse ends, its middle is 100 ms old. By default, a table waits 120 ms for delayed readings.
+When a pulse of this length ends, its middle is 100 ms old. By default, a table waits 120 ms for delayed
+readings.
 """
 _MAX_PHASES = 32
 
@@ -139,7 +140,7 @@ class BeamsDevice(GpioDevice):
                 return None
 
     def _phase_at(self, t_us: int) -> bool | None:
-        """Return the phase sensor's state at this time; None if it is unknown or was just changing."""
+        """Return the phase sensor's state at this time; None if it is unknown or changed around then."""
         if any(abs(phase.t_us - t_us) <= MARGIN_US for phase in self._phases):
             return None
         return next((phase.active for phase in reversed(self._phases) if phase.t_us < t_us), None)

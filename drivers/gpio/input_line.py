@@ -189,7 +189,7 @@ class InputLine:
         return self._babble_us + QUIET_US if self.babbling else None
 
     def _same_direction(self, t_us: int, active: bool) -> list[LineChange]:
-        """Handle a second edge in the same direction, which shows that the edge between them was missed."""
+        """Handle a second edge in the same direction, which shows that the edge in between was missed."""
         self.bounces += 1
         if self.stable != active:
             self._raw_us, self._raw_exact = t_us, True

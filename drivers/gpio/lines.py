@@ -39,7 +39,7 @@ GPIO_FAULTS: dict[str, Cause] = {
         _OPEN,
     ),
     "no_line": Cause(
-        "the chip does not have the line, or does not support the pull given in the table's file",
+        "the chip has no such line, or does not support the pull given in the table's file",
         "compare the line and its pull with the device's page",
         _OPEN,
     ),

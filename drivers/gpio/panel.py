@@ -39,7 +39,8 @@ class PanelDevice(GpioDevice):
     def on_change(self, now_us: int, name: str, change: LevelChange) -> list[AnyReading]:
         """Handle a change in the state of a button or switch.
 
-        A button press is reported only if its edge was received. A switch's position is always reported.
+        A button press is reported only if its edge was received. A switch's new position is reported even if
+        its edge was missed.
         """
         read = self._reads[name]
         if read.kind == "switch":

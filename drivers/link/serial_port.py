@@ -20,7 +20,8 @@ WRITE_TIMEOUT_S = 0.5
 _FAILURES = (OSError, termios.error)
 """Exceptions raised by pyserial, including termios.error, which it does not convert."""
 _MISSING = {errno.ENOENT, errno.ENXIO, errno.ENODEV}
-"""The port is gone. A port that has hung up reports EIO instead, which can also be due to a faulty line."""
+"""Errors that mean that the port has disappeared. A port that has hung up reports EIO instead, which can also
+be due to a faulty line."""
 _BUSY = {errno.EBUSY, errno.EAGAIN, errno.EWOULDBLOCK}
 _FORBIDDEN = {errno.EACCES, errno.EPERM}
 _CFLAG_INDEX = 2
@@ -97,7 +98,7 @@ class SerialPort:
             port.write(data)
         except serial.SerialTimeoutException as error:
             raise PortError(
-                "stuck_writer", f"{self.name} accepted no bytes for {self._write_timeout_s:g} s"
+                "stuck_writer", f"{self.name} did not accept all bytes within {self._write_timeout_s:g} s"
             ) from error
         except _FAILURES as error:
             raise self._lost("write", error) from error

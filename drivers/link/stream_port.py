@@ -54,7 +54,7 @@ class SocketPort:
             peer.sendall(data)
         except TimeoutError as error:
             raise PortError(
-                "stuck_writer", f"{self.path} accepted no bytes for {WRITE_TIMEOUT_S:g} s"
+                "stuck_writer", f"{self.path} did not accept all bytes within {WRITE_TIMEOUT_S:g} s"
             ) from error
         except OSError as error:
             raise PortError("unplugged", f"{self.path}: {error.strerror}") from error

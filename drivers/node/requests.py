@@ -22,7 +22,7 @@ trip therefore loses its influence."""
 CONTRADICTION_MARGIN_US = 1000.0
 """Maximum deviation of an answer from the fitted line, in addition to half the answer's round trip."""
 MAX_CONTRADICTIONS = 3
-"""Number of consecutive contradicting answers after which the node's clock is assumed to have been reset."""
+"""Number of consecutive outliers after which the node's clock is assumed to have been reset."""
 MIN_ANSWERS = 5
 DRIFT_EVIDENCE_RATIO = 10.0
 """Factor by which measurements must outweigh USUAL_DRIFT before an excessive drift is treated as an error."""
@@ -246,7 +246,7 @@ class ClockQueries:
         self.unanswered_us = None
 
     def ignored(self, received_us: int) -> bool:
-        """Return whether the node has left a query unanswered although it has sent sentences since then.
+        """Return whether the node has left a query unanswered although it has sent sentences since the query.
 
         `received_us` is the time of the latest sentence from the node.
         """

@@ -43,9 +43,9 @@ def test_every_code_that_a_device_reports_is_in_the_catalogue(family: str) -> No
 
 
 def test_a_reason_states_what_was_seen_and_what_to_do() -> None:
-    reason = reason_for("stuck_writer", "/dev/table-w1 accepted no bytes for 0.5 s")
+    reason = reason_for("stuck_writer", "/dev/table-w1 did not accept all bytes within 0.5 s")
     assert reason == (
-        "/dev/table-w1 accepted no bytes for 0.5 s; "
+        "/dev/table-w1 did not accept all bytes within 0.5 s; "
         "power-cycle the device; check that its port uses no flow control"
     )
 

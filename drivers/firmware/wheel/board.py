@@ -12,7 +12,7 @@ from drivers.firmware.shared.program import Board
 FLICKER_US = 5000
 """Time within which another edge belongs to the same pass. A 20 mm ball at 3 m/s breaks a beam for 7 ms."""
 PAIR_US = 60000
-"""Maximum time that the mark takes to move from one index sensor to the other. At 0.2 rev/s, it takes
+"""Maximum time that the mark may take to move from one index sensor to the other. At 0.2 rev/s, it takes
 15 ms."""
 LOOPS = 32
 """Number of edges in the loopback test."""

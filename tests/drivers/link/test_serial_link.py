@@ -286,7 +286,7 @@ class TestTheLink:
         while link.send(b"x" * 4096):
             pass
         down = ear.down("stuck_writer")
-        assert "accepted no bytes for 0.05 s" in down.seen
+        assert "did not accept all bytes within 0.05 s" in down.seen
         ear.up()
         assert link.stop()
 
