@@ -55,7 +55,7 @@ class PlayState(Protocol):
         """Return whether a request only repeats the current state."""
 
     def names_shooter(self, request: Request) -> bool:
-        """Return whether a request announces a shooter, even one who has not been named yet.
+        """Return whether a request announces a shooter, named or not.
 
         The table repeats such requests after a correction.
         """
@@ -89,7 +89,7 @@ class NoPlayState:
 
 
 class EndedAttempt(NamedTuple):
-    """An attempt that ended. `remembers` says whether the book has state besides its bets."""
+    """An attempt that has ended. `remembers` says whether the book has state besides its bets."""
 
     play_state: PlayState
     requests: Sequence[RawRequest]

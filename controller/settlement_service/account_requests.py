@@ -77,8 +77,8 @@ class _Request:
 
 
 MAX_BETS = 50
-"""Maximum number of wagers per request. A player's whole layout needs fewer; 50 take the engine about 30 ms.
-"""
+"""Maximum number of wagers per request. A player's spread of bets is normally smaller; the engine takes
+about 30 ms for 50 wagers."""
 
 
 class AccountRequests:
@@ -405,7 +405,7 @@ def _may_open(table: EnrolledTable, raw: RawRequest) -> bool:
     return table.game.wagers.accepted_while_closed(raw)
 
 
-_CARDS_NOT_OUT = ("T-DEAL-4", "the cards are not out yet; make Play after the deal")
+_CARDS_NOT_OUT = ("T-DEAL-4", "the cards are not out yet; make the Play wager after the deal")
 _NOT_OUT = ("C34-MK-1b", "the dice are not out; bet without `late`")
 
 

@@ -1,8 +1,8 @@
 """One table's wager book. It applies steps and returns lines and movements of money, without any I/O.
 
-A step is one indivisible change, as stored in the database. A correction replaces the requests of the
-corrected outcome and replays the steps since the last settled state (the anchor), which the book retains.
-Outcomes that do not affect wagers, such as a review or a device's health, have no step.
+A step is one indivisible change, as stored in the database. The book retains the steps since the last
+settled state (the anchor). A correction replaces the requests of the corrected outcome and replays these
+steps. Outcomes that do not affect wagers, such as a review or a device's health, have no step.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -157,7 +157,7 @@ class _State:
     def run(self, step: Step, *, shooters: bool = True) -> tuple[list[StepAnswer], Movement, bool]:
         """Apply a step; return its lines, its movement, and whether a player's request was refused.
 
-        Raises Contradiction if the game refuses an outcome's request or its point differs from the table's.
+        Raises Contradiction if the game refuses an outcome's request or the game's point is not the table's.
         """
         lines: list[StepAnswer] = []
         moved = Movement()
@@ -360,7 +360,7 @@ class TableBook:
     # --- corrections and withdrawals ---
 
     def received_after(self, closed: ReceivedAt) -> tuple[int, ...]:
-        """Return the steps whose requests the table received after the close of the same round."""
+        """Return the numbers of the steps whose requests were received after the close of the same round."""
         heard = ((kept.step.n, kept.step.heard) for kept in self._history)
         return tuple(n for n, at in heard if at is not None and at[:2] == closed[:2] and at.t > closed.t)
 

@@ -66,8 +66,8 @@ class EnrolledTable:
 
     @property
     def dice_out(self) -> bool:
-        """Whether the game accepts bets made with the dice out and, according to the outcomes settled so far,
-        the throw has not been decided.
+        """Whether betting is closed and the throw undecided, according to the outcomes settled so far. Always
+        False in a game that does not accept bets made with the dice out.
         """
         closed = self.game.wagers.accepts_late and self.betting == "closed"
         return closed and self.decided_seq < self.betting_seq

@@ -240,7 +240,7 @@ async def change(*, engine: Engine, key: Key, table: Table, wager: Wager, wanted
 
 
 MAX_LINES = 20
-"""Maximum number of log lines per minute; further lines are counted but not written."""
+"""Maximum number of log records per minute; further records are counted but not written."""
 MINUTE_S = 60.0
 MAX_CHARACTERS = 2000
 """Maximum length of a log record in characters, including its traceback."""
@@ -250,7 +250,7 @@ class LimitedLog(logging.Handler):
     """Logs a limited number of records per minute, and counts the rest."""
 
     def __init__(self, write: Callable[[str], object]) -> None:
-        """Pass each line to `write`."""
+        """Pass the text of each record to `write`."""
         super().__init__()
         self._write = write
         self._since_s = 0.0
@@ -261,7 +261,7 @@ class LimitedLog(logging.Handler):
         """Write or count a record."""
         if not 0 <= record.created - self._since_s < MINUTE_S:
             if self._omitted:
-                self._write(f"{self._omitted} more lines were omitted\n")
+                self._write(f"{self._omitted} more log records were omitted\n")
             self._since_s, self._lines, self._omitted = record.created, 0, 0
         if self._lines >= MAX_LINES:
             self._omitted += 1

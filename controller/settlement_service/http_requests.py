@@ -88,7 +88,7 @@ class Views:
         """Return a player's newest valid results across all tables, most recently booked first.
 
         Movements are numbered in the order in which they are booked, across all tables. A result without a
-        movement, such as a correction that changes nothing, is placed directly before the next movement at
+        movement, such as a correction that changes nothing, counts as booked just before the next movement at
         its table.
         """
         rows: list[Row[Any]] = []  # Any: columns of different types

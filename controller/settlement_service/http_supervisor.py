@@ -289,7 +289,9 @@ class HttpSupervisor:
 
 
 def _shown(error: Exception) -> str:
-    """Return an exception as text for the log. A database exception quotes the values in its statement."""
+    """Return an exception as text for the log: printable and cut short, because a database exception quotes
+    the values in its statement.
+    """
     return f"{type(error).__name__}: {excerpt(str(error), _MAX_ERROR)}"
 
 

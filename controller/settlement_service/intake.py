@@ -165,8 +165,8 @@ class Intake:
     def _strike(self, work: Work, table: EnrolledTable, session: str, outcome: Outcome) -> None:
         """If this outcome closes bets, withdraw the requests that the table received after the close.
 
-        Such requests exist if sensors reported later than the table's statement allows for, for example
-        after a stalled process. The close is then earlier than the time covered by a statement.
+        Such requests exist if sensors reported the close later than the table's statements allow for, as
+        when a process has stalled. The close then lies within the time that a statement had covered.
         """
         if outcome.type != "bets.closed" or not isinstance(outcome.data, Bets):
             return

@@ -18,7 +18,7 @@ def test_excess_lines_are_counted_and_reported_in_the_next_minute() -> None:
         log.emit(record(100 + n / 100))
     assert len(lines) == MAX_LINES
     log.emit(record(100 + MINUTE_S))
-    assert lines[MAX_LINES:] == [f"{1000 - MAX_LINES} more lines were omitted\n", "bad request\n"]
+    assert lines[MAX_LINES:] == [f"{1000 - MAX_LINES} more log records were omitted\n", "bad request\n"]
 
 
 def test_a_clock_that_is_set_back_silences_nothing() -> None:

@@ -334,7 +334,7 @@ class DiceState:
                 return False
 
     def names_shooter(self, request: Request) -> bool:
-        """Return whether a request announces a shooter, even one who has not been named yet."""
+        """Return whether a request announces a shooter, named or not."""
         return isinstance(request, NewShooter)
 
     def prelude(self) -> Sequence[RawRequest]:
