@@ -19,7 +19,7 @@ MUTE_US = 4_000_000
 """Time for which the wheel's controller is silent after power-on."""
 MODE = Mode.REVERSE_EACH_GAME | Mode.RANDOM_ROTOR_SPEED | Mode.AUTOMATIC_STATUS
 APPROVED = {"m": (1.5,), "n": (2920.0,)}
-"""Approved parameters in a virtual table's file, with which the wheel starts."""
+"""The approved parameters in a virtual table's file; the wheel starts with these values."""
 _PARAMETERS = {**APPROVED, "k": (1900.0,), "s": (14.0, 17.5), "h": (60.0,), "z": (38.0,), "g": (0.0,)}
 _SHOWN = {"0": " 0", "00": "00", "000": "38", "0000": "39"}
 _MAX_COMMAND_BYTES = 80
@@ -267,7 +267,7 @@ def launched_again(game: Game) -> Truth:
 
 
 def ball_unsensed(game: Game) -> Truth:
-    """The wheel loses the ball for three seconds."""
+    """The wheel fails to detect the ball for three seconds."""
     game.changes += [
         with_flag(State.NO_MORE_BETS, game.close_us + 3_000_000, Flag.BALL_MISSING),
         Change(game.close_us + 6_000_000, State.NO_MORE_BETS),
@@ -290,7 +290,7 @@ def rotor_turned(game: Game) -> Truth:
 
 
 def ball_missing(game: Game) -> Truth:
-    """The wheel loses the ball permanently."""
+    """The wheel does not detect the ball again in this game."""
     at = game.close_us + 2_000_000
     game.replace_changes_from(at, with_flag(State.NO_MORE_BETS, at, Flag.BALL_MISSING))
     return _REVIEW

@@ -96,7 +96,7 @@ class PacedClock:
 
 
 class FollowedClock:
-    """A virtual table's clock in a different process."""
+    """The clock of a virtual table that runs in a different process."""
 
     def __init__(self, file: Path) -> None:
         """Follow the clock in this file. Raises OSError if the file cannot be opened."""
@@ -156,7 +156,7 @@ _NOT_OPEN = (errno.EIO, errno.EAGAIN)
 
 
 class Pty:
-    """A pseudo-terminal for a plugged-in cable, which remains open even if no program opens its port."""
+    """A plugged-in cable's pseudo-terminal. It remains open even if no program opens its port."""
 
     def __init__(self, name: Path) -> None:
         """Create a pseudo-terminal and link it under this name."""
@@ -296,7 +296,7 @@ class Stage:
 
     def sent_bytes(self, port: str) -> tuple[int, int]:
         """Return how many times the cable in this port has been plugged in, and the number of bytes that the
-        port has accepted since.
+        port has accepted since the last time.
         """
         for socket in list(self._sockets.values()):
             if socket.pty.name.name == port:
@@ -328,7 +328,7 @@ class Stage:
     def _is_free(self, port: str) -> bool:
         """Return whether no cable is plugged into this port.
 
-        In a swap, both cables are unplugged before one is plugged in again.
+        In a swap, both cables are unplugged before either is plugged in again.
         """
         return all(socket.pty.name.name != port for socket in self._sockets.values())
 

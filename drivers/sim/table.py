@@ -41,7 +41,7 @@ class Act:
 
 Play = Callable[[int, int, bool], Act]
 """Function that plays attempts from time 0. Its parameters are a seed, the number of attempts, and a flag
-that makes people clear up after a fault first."""
+that makes people begin by clearing up after a fault."""
 
 
 class SessionActs:
@@ -120,8 +120,10 @@ def single_rolls_play(table: DiceTable, mix: Mapping[str, float], stage: Callabl
 
 
 def deals_play(mix: Mapping[str, float] = three_card.SENSED) -> Play:
-    """Return a play of deals whose kinds are drawn from `mix`; the shoe deals in rotation without
-    positions."""
+    """Return a play of deals whose kinds are drawn from `mix`.
+
+    The cards are dealt in rotation, and the shoe does not report their positions.
+    """
 
     def play(seed: int, count: int, after_fault: bool) -> Act:
         return build_act(*three_card.deals(seed, mix, count, after_fault=after_fault))
@@ -161,7 +163,7 @@ def _shift_scene(scene: Scene, by_us: int) -> Scene:
 
 
 LEAD_US = 8_000_000
-"""Delay of the first attempt after the start; a wheel is silent for some seconds after power-on."""
+"""Delay between the start and the first act; a wheel is silent for a few seconds after power-on."""
 CUE_CHECK_US = 50_000
 RECOVERY_US = 8_000_000
 """Time after a fault during which devices might still be reconnecting."""

@@ -146,7 +146,7 @@ class Technician:
         return [(now_us + 50_000, at_rest)]
 
     def spin(self, _what: str, now_us: int) -> Feed:
-        """Spin the ball by hand against a slow rotor, and remove the ball soon after it comes to rest."""
+        """Spin the ball by hand against the rotor, and remove the ball soon after it comes to rest."""
         return self._turn_rotor(now_us, turns=self._table.rng.uniform(8.0, 11.0), pocket=0, seen=None)
 
     def rotor(self, _what: str, now_us: int) -> Feed:
@@ -154,7 +154,7 @@ class Technician:
         return self._turn_rotor(now_us, turns=5.0, pocket=0, seen=(RotorIndex,))
 
     def pocket(self, number: str, now_us: int) -> Feed:
-        """Turn the rotor slowly with the ball in a pocket."""
+        """Turn the rotor by hand with the ball in a pocket."""
         pockets = () if self._wheel is None else self._wheel.pockets_clockwise
         if number not in pockets:
             return []

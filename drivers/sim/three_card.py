@@ -354,7 +354,7 @@ def no_ruling(table: Simulation, dealt: DealtHands) -> None:
 
 
 def fold_corrected(table: Simulation, dealt: DealtHands) -> None:
-    """The dealer enters a fold for a position that played, and corrects the fold after the call."""
+    """A fold is entered for a position that played; the dealer corrects the fold after the call."""
     seat = table.rng.choice(table.seats)
     wrong = DealtHands(dealt.hands, [s for s in table.seats if s == seat or s in dealt.folds])
     right = DealtHands(dealt.hands, [s for s in wrong.folds if s != seat])
@@ -419,7 +419,7 @@ def simulate(
 def deals(
     seed: int, mix: Mapping[str, float], n: int, *, after_fault: bool = False
 ) -> tuple[Feed, list[Scene]]:
-    """Play `n` deals, dealt in rotation; after a fault, people clear up first."""
+    """Play `n` deals with a shoe that does not report recipients; after a fault, people clear up first."""
     table = Simulation(seed, directed=False)
     scenes: list[Scene] = []
     if after_fault:

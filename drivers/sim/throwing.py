@@ -124,7 +124,7 @@ TRACK_NOISE_MM = 2.0
 
 @dataclass(slots=True)
 class Rest:
-    """A die's resting position and its report; `seen` is False if the camera does not report the die."""
+    """A die at rest and its report; `seen` is False if the camera does not report the die."""
 
     face: Face
     up: Face | None
@@ -186,7 +186,7 @@ class Script:
 
     @property
     def rest_us(self) -> int:
-        """Time of the last report of a die at rest. The end of the path replaces a missing report."""
+        """Time of the last report of a die at rest. If a die has none, the end of its path is used."""
         return max(rest.at_us or path.end_us for path, rest in zip(self.paths, self.rests, strict=True))
 
     @property

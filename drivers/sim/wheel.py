@@ -209,7 +209,7 @@ def rotor_reversed(croupier: Croupier) -> RuledSpin:
 
 
 def hop(croupier: Croupier) -> RuledSpin:
-    """The ball hops to a different pocket after one or two turns at rest."""
+    """The ball hops to a different pocket after resting for one or two turns of the rotor."""
     return RuledSpin(hopping(croupier))
 
 

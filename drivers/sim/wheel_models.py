@@ -1,9 +1,9 @@
 """Models of wheels, drawn by kind: beams, ball, track, rotor and sensors.
 
-In `lap_house` a table of lap times replaces the equation of motion. Real balls, timed from videos, lose about
-0.1 rev/s2 above 1.1 rev/s, 0.2 to 0.3 between 1.0 and 0.65, 0.05 at 0.55, and 0.015 to 0.025 at the drop,
-which occurs at 0.43 to 0.48 rev/s. The table is built backwards from the drop with losses drawn from these
-ranges. Positions between two laps are interpolated.
+In `lap_house`, a table of lap times replaces the equation of motion. Real balls, timed from videos, lose
+about 0.1 rev/s2 above 1.1 rev/s, 0.2 to 0.3 between 1.0 and 0.65, 0.05 at 0.55, and 0.015 to 0.025 at the
+drop, which occurs at 0.43 to 0.48 rev/s. The table is built backwards from the drop, with losses drawn from
+ranges around these values. Positions between two laps are interpolated.
 """
 
 import math

@@ -73,7 +73,7 @@ class Bowl:
     """Angle of the track's lowest point."""
     stretches: tuple[Stretch, ...] = ()
     grain: tuple[float, ...] = ()
-    """Relative deviation of the friction in each part of the track; all parts have the same length."""
+    """Relative deviation of the loss law in each part of the track; all parts have the same length."""
 
     @cached_property
     def profile(self) -> tuple[tuple[float, float, float, float], ...]:
@@ -179,7 +179,7 @@ def launch_speed(law: LossLaw, bowl: Bowl, turns: float) -> float:
 
 
 def draw_grain(gauss: Callable[[float, float], float], rough: float, cells: int = 32) -> tuple[float, ...]:
-    """Draw a track's random deviations in friction; `rough` is their standard deviation."""
+    """Draw a track's random deviations from the loss law; `rough` is their standard deviation."""
     return tuple(max(-0.9, gauss(0.0, rough)) for _ in range(cells))
 
 

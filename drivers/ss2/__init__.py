@@ -1,1 +1,1 @@
-"""The SS2 wheel reader, a smart wheel on a serial port."""
+"""The SS2 wheel reader: the device for a smart wheel on a serial port."""

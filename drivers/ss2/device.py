@@ -44,7 +44,7 @@ _LASTING = frozenset({COMPONENT, ROTOR_SPEED})
 
 
 def is_plausible_speed(rotor_rpm_x10: int) -> bool:
-    """Return whether a rotor in play can have this speed, in tenths of a revolution per minute."""
+    """Return whether a rotor in play could have this speed, in tenths of a revolution per minute."""
     return 0 < rotor_rpm_x10 <= MAX_RPM_X10
 
 
@@ -221,7 +221,7 @@ class Ss2Wheel:
         return min((at for at in due if at is not None), default=None)
 
     def tick(self, now_us: int) -> list[AnyReading]:
-        """Run the work that is due."""
+        """Do the work that is due."""
         answer = self._requests.tick(now_us)
         if answer is not None:
             self._handle_answer(now_us, answer)

@@ -105,7 +105,7 @@ WHEEL_FAULTS: dict[str, Cause] = {
     **dict(
         _ball_sensors(
             20,
-            "dirt on the sensor, its plug, or the sensor itself",
+            "the sensor is dirty, its plug is loose, or the sensor has failed",
             "clean ball sensor {sensor} and push its plug fully in; replace the sensor if it stays blind",
         )
     ),
