@@ -1,9 +1,9 @@
 """The serial protocol of the SS2 wheel reader: lines, permitted commands and replies.
 
 The port runs at 9600 baud, 8N1, without flow control. Every line begins with `*`, except the bare winning
-number and the pages of the wheel's log. The wheel ends its lines with CR LF, but either character alone is
-accepted too. If a full buffer truncates a line, the line has no line end and runs into the next line. The
-decoder therefore tries to decode a bad line again from its last `*`.
+number and any page of the wheel's log without a prefix. The wheel ends its lines with CR LF, but either
+character alone is accepted too. If a full buffer truncates a line, the line has no line end and runs into the
+next line. The decoder therefore tries to decode a bad line again from its last `*`.
 
 Requests are sent one at a time. Some wheels acknowledge a setting but keep the old value, and an invalid
 setting can look like a failed sensor. Every value is therefore read back before the table opens.

@@ -58,7 +58,7 @@ def find_board(picture: Array, square_mm: float = SQUARE_MM) -> BoardView | None
 
 
 def board_page() -> bytes:
-    """Return the board as a PDF of one A4 page. In a print without scaling, a square measures SQUARE_MM."""
+    """Return the board as a PDF of one A4 page. Printed without scaling, its squares measure SQUARE_MM."""
     left, low = (PAGE_MM[0] - COLUMNS * SQUARE_MM) / 2, (PAGE_MM[1] - ROWS * SQUARE_MM) / 2
     drawn = ["0 g"]
     drawn += [_rectangle(left + x, low + y, wide, high) for x, y, wide, high in _black()]
@@ -235,9 +235,10 @@ def measure_felt(laid: Mapping[TableCorner, BoardView], table: DiceTable, lens: 
     worst = max(corner.miss_mm for corner in corners)
     if not worst <= MAX_POINT_ERROR_MM:
         raise CalibrationError(
-            f"found a corner of the boards in {', '.join(laid)} {worst:.0f} mm off its position on the felt,"
-            f" expected {MAX_POINT_ERROR_MM:g} mm or less; check that each picture was given with"
-            " the right corner, that the table's size is correct and that each board lies flat"
+            f"found a corner of a board {worst:.0f} mm off its position on the felt"
+            f" (boards in {', '.join(laid)}), expected {MAX_POINT_ERROR_MM:g} mm or less; check that each"
+            " picture was given with the right corner, that the table's size is correct and that each board"
+            " lies flat"
         )
     return Felt(_points(places, np.linalg.inv(plane), lens), corners)
 

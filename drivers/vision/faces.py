@@ -1,4 +1,4 @@
-"""Finds possible faces of dice, which are spots arranged like pips, and the sides of the die around a face.
+"""Finds possible faces of dice, which are groups of spots arranged like pips, and the sides around a face.
 
 A face is modelled as an affine image of a square, with a centre and two half diagonals from the centre to
 corner pips. The four sides of the die around a face are its body.
@@ -31,7 +31,8 @@ SITE_REACH = 0.085 * EDGE_PX  # maximum distance of a pip from its position in t
 MAX_RADIUS_RATIO = 1.4
 # Maximum difference between two pips' colours, as a fraction of their contrast with the face.
 MAX_COLOUR_DIFFERENCE = 0.5
-# Minimum ratio of the shorter to the longer diagonal. A face seen at more than 55 degrees is a side face.
+# Minimum ratio of the shorter to the longer diagonal. A face seen from more than 55 degrees off its
+# perpendicular is a side face.
 MIN_SQUARE = 0.55
 
 
@@ -288,7 +289,7 @@ def _prefer_opposite_distance(
 
 
 def evenness(image: Array, pips: Pips, face: Face) -> float:
-    """Return the fraction (0 to 1) of a face between its pips that has the face's colour."""
+    """Return the fraction (0 to 1) of the area between a face's pips that has the face's colour."""
     rows = list(face.rows)
     axes = side_axes(face) if face.up > 1 else turned_axes(0.0)
     within = 0.33 * EDGE_PX

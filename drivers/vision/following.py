@@ -44,8 +44,8 @@ change by more."""
 NUDGED_EDGES = 0.12
 """Shift of a spot, in edges, above which a die reported at rest is treated as moving again."""
 REAPPEAR_US = 3_000_000
-"""If exactly one die is missing, a die that comes into view within this time after the last sighting is the
-missing die."""
+"""If exactly one die is missing, a die that comes into view within this time after the last sighting is
+assumed to be the missing die."""
 REREAD_US = 1_500_000
 """Time for which the face of a die at rest is re-read before it is reported as unknown."""
 REST_AGE_US = 1_000

@@ -118,7 +118,7 @@ class Background:
         size = (part.shape[1], part.shape[0])
         flags = cv2.INTER_LINEAR | cv2.WARP_INVERSE_MAP
         # A printed pattern is coarser in the learned picture. A value between the lightest and the darkest of
-        # the neighbouring pixels is therefore not a die.
+        # the neighbouring pixels is therefore not taken for a die.
         neighbourhood = np.ones((3, 3), np.uint8)
         darkest, empty, lightest = (
             cv2.warpAffine(plane, to_now, size, flags=flags, borderMode=cv2.BORDER_REPLICATE)

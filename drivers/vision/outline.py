@@ -89,7 +89,7 @@ class Outlines:
         return Shape(middle, seen.side, _connected_part(left, middle))
 
     def difference_from_flat(self, shape: Shape) -> float:
-        """Return how far a shape differs from a flat die's, in die faces; 0 if blur can explain this.
+        """Return the difference between a shape and a flat die's, in die faces; 0 if blur can explain it.
 
         Both an area outside the outline and an area missing inside it are differences. A die that leans
         towards the camera hides a flank that a flat die would show.

@@ -18,7 +18,8 @@ from drivers.vision.faces import Body, Face, evenness, find_body, find_faces, si
 from drivers.vision.pips import EDGE_PX, Pips, find_pips, sample
 from drivers.vision.sizes import continues_as_grid, find_contradiction, larger_edge, straight_sides
 
-MIN_PX = 45.0  # minimum edge of a die; a smaller die's pips are five pixels wide and might vanish in noise
+# Minimum edge of a die. A smaller die's pips can be only five pixels wide and might vanish in noise.
+MIN_PX = 45.0
 MIN_CONFIDENCE = 0.6  # minimum confidence of a reported face
 # Minimum distance between the centres of two dice, in edges. Dice that touch are an edge apart; a die's flank
 # is nearer to its top.
@@ -220,7 +221,7 @@ def _stands_alone(image: Array, pips: Pips, one: Face) -> bool:
 
 
 def _own_sides(body: Body) -> npt.NDArray[np.intp]:
-    """Return the sides that are equally far, about half an edge, from the centre."""
+    """Return the sides that are equally far from the centre, at about half an edge."""
     middle = float(np.sort(body.sides)[1:3].mean())
     alike = (np.abs(body.sides - middle) < MAX_OWN_DIFFERENCE) & (OWN_SIDE[0] < middle < OWN_SIDE[1])
     return np.flatnonzero(alike)

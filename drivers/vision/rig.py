@@ -140,8 +140,8 @@ class Rig:
         corners = [len(cv2.convexHull(points.astype(np.float32))) for points in (pixels, places)]
         if min(corners) < 4:
             raise RigError(
-                "points: found points that do not determine a plane; use four or more, no three of them on a"
-                " line"
+                "points: found points that do not determine a plane; use four or more, including the"
+                " corners of a quadrilateral"
             )
         self._plane, _ = cv2.findHomography(self._undistort(pixels), places)
         if self._plane is None:

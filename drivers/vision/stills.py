@@ -69,7 +69,7 @@ class Still(Protocol):
     zoom: float
 
     def around(self, place: Array, margin: float) -> tuple[Array, Array]:
-        """Return the part around a position of the frame, and its upper left corner in the still."""
+        """Return the part around a position in the frame, and its upper left corner in the still."""
         ...
 
 
@@ -81,7 +81,7 @@ class WholeStill:
     zoom: float = 1.0
 
     def around(self, place: Array, margin: float) -> tuple[Array, Array]:
-        """Return the part around a position of the frame, and its upper left corner in the still."""
+        """Return the part around a position in the frame, and its upper left corner in the still."""
         low = np.maximum((place - margin) * self.zoom, 0).astype(int)
         limit = (self.picture.shape[1], self.picture.shape[0])
         high = np.minimum((place + margin) * self.zoom, limit).astype(int)
