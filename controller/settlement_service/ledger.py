@@ -151,7 +151,7 @@ class Tally:
 
     @property
     def late_refusal(self) -> Refusal | None:
-        """The game's refusal of bets made with the dice out; None if it accepts them when confirmed."""
+        """The game's reason for refusing bets made with the dice out; None if it accepts confirmed ones."""
         return self._game.late_refusal
 
     @property

@@ -13,8 +13,8 @@ from controller.settlement_service.key import EngineKey
 
 TURN_S = 0.5
 START_S = 60
-"""Extension of the start timeout that the service requests from systemd until the API and the broker are
-ready."""
+"""Extension of the start timeout. The service requests it from systemd every turn until the API and the
+broker are ready."""
 Notify = Callable[..., None]
 """Notifies systemd, as in sd_notify(3)."""
 

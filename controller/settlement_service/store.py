@@ -182,7 +182,7 @@ class Store:
             self.write_fault = None
 
     def prove_writable(self, connection: Connection) -> None:
-        """Write a test row within the caller's transaction; undo the write unless the last write failed.
+        """Rewrite the version row within the caller's transaction; undo this unless the last write failed.
 
         After a failed write, only a committed write proves that the database is writable again. PostgreSQL
         must then also allocate space, because it can update a row in place on a full disk. An undone write

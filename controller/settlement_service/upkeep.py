@@ -1,12 +1,12 @@
 """Upkeep of a settlement database: the proof of its contents, and the removal of old answers to requests.
 
-The proof checks the ledger, the outcomes' signatures and the wagers. It replays all steps of every table from
-the first one, and compares the money moved with the money booked.
+The proof checks the ledger, the outcomes' signatures and the wagers. It replays every table from its first
+step, and compares the money moved with the money booked.
 
-A stored answer prevents a repeated request from taking effect twice. An old answer is dropped if another
-safeguard exists: the request was refused, the bet's id has been used, or the changed wager is no longer up.
-If the wall clock is wrong, a client can lose an answer, but nobody loses money. Answers to deposits,
-withdrawals and seatings are always kept.
+A stored answer prevents a repeated request from taking effect twice. An old answer is dropped if the request
+can't take effect twice anyway: it was refused, its bet's id has been used, or the wager it changed is no
+longer up. If the wall clock is wrong, a client can lose an answer, but nobody loses money. Answers to
+deposits, withdrawals and seatings are always kept.
 """
 
 from collections.abc import Iterator, Mapping
@@ -133,7 +133,7 @@ def _keys(connection: Connection, table: str) -> list[tuple[int, PublicKey]]:
 
 
 def _wagers(connection: Connection) -> Iterator[str]:
-    """Check that each table's stakes equal its account of stakes at risk."""
+    """Check that each table's stakes add up to the balance of its account for stakes at risk."""
     wagers = schema.wagers
     stored = _stored(connection)
     query = select(wagers.c.table_name, func.sum(wagers.c.stake)).group_by(wagers.c.table_name)
@@ -235,7 +235,7 @@ class Pruning:
         return len(old)
 
     def _can_be_dropped(self, work: Work, text: str, answer: str) -> bool:
-        """Return whether a repeated request would have no effect even without its stored answer."""
+        """Return whether the request can't take effect twice, even without its stored answer."""
         request = _read_request(text)
         if request.do != "bet" and request.do not in _CHANGES:
             return False

@@ -242,7 +242,7 @@ class Work:
         self._halted.append({"t": table, "halted": reason})
 
     def store_bet_time(self, statement: OpenStatement, heard_us: int) -> None:
-        """Store when the table received a granted wager or change."""
+        """Store the time at which the table received a granted wager or change."""
         self._round(statement.table, statement.round, bet_session=statement.session, last_bet_t=heard_us)
 
     def store_round_times(self, table: str, round_: int | None, session: str, outcome: Outcome) -> None:
@@ -263,7 +263,7 @@ class Work:
         self._rounds.append({"t": table, "round": round_, **dict.fromkeys(columns), **values})
 
     def store_last_bet(self, table: str, closed: ReceivedAt, last_t: int | None) -> None:
-        """Store when the table received a round's last valid request, after others were withdrawn."""
+        """Store the time at which the table received a round's last request that has not been withdrawn."""
         self._struck.append({"t": table, "session": closed.session, "round": closed.round, "last_t": last_t})
 
     def has_alarm(self, table: str) -> bool:

@@ -79,7 +79,7 @@ def read_advisories(path: Path) -> list[Advisory]:
     An export is a JSON object, a JSON array, JSON lines, or a zip archive or a folder of such files.
 
     Raises:
-        AdvisoryFault: a part of the export is not an advisory, or no advisory is for Python packages.
+        AdvisoryFault: a part of the export is not an advisory, or it has no advisory for a Python package.
         OSError: the file can't be read.
     """
     read = [
@@ -89,7 +89,7 @@ def read_advisories(path: Path) -> list[Advisory]:
         if advisory.withdrawn is None
     ]
     if not any(one.package.ecosystem == ECOSYSTEM for advisory in read for one in advisory.affected or ()):
-        raise AdvisoryFault(f"{path}: contains no advisory for {ECOSYSTEM}; use PyPI's OSV export")
+        raise AdvisoryFault(f"{path}: no advisory for {ECOSYSTEM}; use PyPI's OSV export")
     return read
 
 
@@ -119,7 +119,7 @@ def _affects(affected: Affected, version: str) -> bool | None:
 
 
 def _within(events: tuple[Event, ...], release_version: Version) -> bool:
-    """Return whether a release is within a range, by the evaluation algorithm of the OSV schema."""
+    """Return whether a release is within a range, using the OSV schema's evaluation algorithm."""
     steps: list[tuple[Version, int, bool]] = []
     for event in events:
         if event.introduced is not None:

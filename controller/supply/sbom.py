@@ -54,7 +54,7 @@ def read_lock(path: Path) -> list[PinnedRelease]:
     pinned = [_pinned(path, entry) for entry in _entries(text)]
     if not pinned:
         raise LockFault(
-            f"{path}: pins no version; use a lock file from pip-compile, with lines of the form NAME==VERSION"
+            f"{path}: no pinned version; use a lock file from pip-compile, with lines like NAME==VERSION"
         )
     return pinned
 

@@ -1,4 +1,4 @@
-"""The support bundle, an archive of a table's settings, status and log without secrets."""
+"""The support bundle: an archive, without secrets, of a table's settings, status and log."""
 
 import builtins
 import io

@@ -130,13 +130,13 @@ def _misfit_message(laid: Sequence[DiePlacement], misses: Sequence[float], rms: 
         own = plane.errors_mm([_pair(point)])[0]
         if _rms(rest) <= RMS_LIMIT_MM and own > _OUTLIER_FACTOR * RMS_LIMIT_MM:
             return (
-                f"{message}; {point.name} is {own:.0f} mm from its place according to the other points;"
+                f"{message}; according to the other points, {point.name} is {own:.0f} mm from its place;"
                 " lay this die again"
             )
     worst = max(range(len(laid)), key=lambda number: misses[number])
     found = f"{message}; the largest error is at {laid[worst].name} ({misses[worst]:.0f} mm)"
     if len(laid) >= NAMES_OUTLIER_FROM:
-        found += ", and even without it, the other points do not agree"
+        found += ", and the other points do not agree with each other either"
     return f"{found}; lay six dice or more, each exactly in its place"
 
 
@@ -236,8 +236,8 @@ LISTEN_S = 3.0
 AWAY_FROM_WALL_MM = 300.0
 """Distance from the wall. An impact while all dice are farther away is treated as noise."""
 MAX_THRESHOLD_FRACTION = 0.5
-"""Maximum threshold as a fraction of the softest die's peak, because dice in play might strike the wall more
-softly."""
+"""Maximum threshold as a fraction of the softest die's peak. It allows for dice in play that strike the wall
+more softly."""
 _QUIET_ROOM_FRACTION = 0.25
 """Threshold as a fraction of the softest die's peak if there is no noise."""
 
@@ -314,8 +314,8 @@ def calibrate_wall(
     """Choose a threshold between the loudest noise and the softest die; `at` is its key in the file.
 
     `before` is the current threshold, below which the sensor reports no noise. Knocks on the rail are listed,
-    but do not affect the threshold, because they can be as loud as dice and only the dice's tracks
-    distinguish them from dice.
+    but do not affect the threshold: they can be as loud as dice, and only the dice's tracks tell the two
+    apart.
 
     Raises:
         UnfitError: There are too few throws, or the noise is nearly as loud as the dice.

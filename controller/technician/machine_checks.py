@@ -47,7 +47,7 @@ class Finding:
 
 
 Call = Callable[[Sequence[str]], str | None]
-"""Function that runs a program and returns its output; None if the program is missing or failed."""
+"""Function that runs a program and returns its output; None if the program is missing or fails."""
 
 
 class Machine(NamedTuple):
@@ -82,9 +82,9 @@ _THROTTLED = {
     1: "the processor's frequency is capped",
     2: "the processor is throttled",
     3: "the processor is too hot",
-    16: "the supply voltage was too low at some time since the machine started",
-    18: "the processor was throttled at some time since the machine started",
-    19: "the processor was too hot at some time since the machine started",
+    16: "the supply voltage has been too low at some time since the machine started",
+    18: "the processor has been throttled at some time since the machine started",
+    19: "the processor has been too hot at some time since the machine started",
 }
 """Bits of `vcgencmd get_throttled`, from the Raspberry Pi's documentation."""
 
@@ -227,7 +227,7 @@ def controller(status: Report | None, why: str) -> Iterator[Finding]:
         yield Finding("fault", "controller", why, "systemctl start table, or tablectl run TABLE")
         return
     faults, checks = _list(status.get("faults")), _list(status.get("self_test"))
-    summary = f"responds, {status.get('lock')}; its faults are below" if faults else status["headline"]
+    summary = f"responding, {status.get('lock')}; its faults are below" if faults else status["headline"]
     yield Finding("ok", "controller", f"{status['table']}: {summary}")
     journal = status.get("journal")
     if isinstance(journal, Mapping) and "verified" in journal:
@@ -318,7 +318,9 @@ def caller(user: str, uid: int, active: Collection[int], known: Sequence[grp.str
     if lacks:
         message += f"; not in {', '.join(lacks)}"
     if added:
-        remedy = f"log in again, because {user} was added to {', '.join(sorted(added))} since the last login"
+        remedy = (
+            f"log in again, because {user} has been added to {', '.join(sorted(added))} since the last login"
+        )
         return Finding("warning", about, message, remedy)
     if CONSOLE not in own_groups:
         return Finding("unchecked", about, message, f"sudo usermod -aG {CONSOLE} {user}, then log in again")
@@ -426,7 +428,7 @@ def _socket(path: Path, *, active: bool) -> Finding:
         message = f"{path}: found mode {mode:04o}, accessible to everybody; expected 0660"
         return Finding("fault", about, message, f"systemctl restart {SIGN_IN}")
     if not os.access(path, os.W_OK):
-        return Finding("unchecked", about, f"{path}: exists, but is not accessible to this user; run as root")
+        return Finding("unchecked", about, f"{path} exists, but is not accessible to this user; run as root")
     with socket.socket(socket.AF_UNIX) as client:
         client.settimeout(CONNECT_TIMEOUT_S)
         try:
@@ -434,7 +436,7 @@ def _socket(path: Path, *, active: bool) -> Finding:
         except OSError as error:
             message = f"{path}: no answer ({error.strerror or error})"
             return Finding("fault", about, message, f"systemctl restart {SIGN_IN}")
-    return Finding("ok", about, f"{path}: accepts connections")
+    return Finding("ok", about, f"{path} accepts connections")
 
 
 def _port(starts: str, *, active: bool) -> Finding:
@@ -445,7 +447,7 @@ def _port(starts: str, *, active: bool) -> Finding:
         )
     try:
         with socket.create_connection((host, port), CONNECT_TIMEOUT_S):
-            return Finding("ok", about, f"{host}:{port}: accepts connections")
+            return Finding("ok", about, f"{host}:{port} accepts connections")
     except OSError as error:
         message = f"{host}:{port}: no answer ({error.strerror or error})"
         return Finding(

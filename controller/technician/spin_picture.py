@@ -155,7 +155,7 @@ def _event(reading: Reading) -> str:
         case ForeignObject():
             return f"foreign object: {reading.where}"
         case BallOut():
-            return "ball seen outside"
+            return "ball seen outside the wheel"
     return f"{reading.dev} {kind_of(reading).removeprefix('device_')}"
 
 

@@ -137,7 +137,7 @@ def test_an_offline_device_is_reported_once() -> None:
     }
     findings = [(found.about, found.says) for found in machine_checks.controller(status, "")]
     assert findings == [
-        ("controller", "craps: responds, locked; its faults are below"),
+        ("controller", "craps: responding, locked; its faults are below"),
         ("self-test devices", "not up: cam"),
     ]
 
@@ -208,7 +208,7 @@ def test_the_users_groups_are_reported_with_what_they_permit_and_what_is_missing
     given_since = machine_checks.caller("bob", 7, {7}, known)
     assert (given_since.state, given_since.remedy) == (
         "warning",
-        "log in again, because bob was added to table-console since the last login",
+        "log in again, because bob has been added to table-console since the last login",
     )
 
 
