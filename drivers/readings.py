@@ -47,7 +47,7 @@ def build_reading(
         dev: The device that sent the reading.
         t_us: The reading's time.
         arrived_us: The reading's time of arrival.
-        text_values: Whether all values are strings, with lists separated by commas.
+        text_values: Whether all values are strings, in which commas separate the items of a list.
 
     Raises:
         ReadingError: If the kind does not exist or the fields are not valid for it.

@@ -21,15 +21,15 @@ PING_EVERY_US = 984_000
 """Interval between pings. It is not a whole second, so pings rarely coincide with other periodic events."""
 PING_RETRY_US = 100_000
 NOT_RECEIVING_US = 1_900_000
-"""Time without an answer after which a node that is still sending is reported as not receiving. It is one
-ping interval and nine retries."""
+"""Time without an answer after which a node that is still sending is reported as not receiving. It allows
+for one ping interval and nine retries."""
 FIRST_PING_US = 20_000
 FIRST_PINGS = 8
 MAX_AGE_US = 2_000_000
 MAX_AHEAD_US = 2_000
 SLOW_US = 12_000.0
-"""Round trip of a ping above which a link is reported as slow. A round trip takes 10 ms at 115,200 baud, and
-longer through an adapter that buffers bytes."""
+"""Round-trip time of a ping above which a link is reported as slow. A round trip takes 10 ms at 115,200 baud,
+and longer through an adapter that buffers bytes."""
 RESEND_RETRY_US = 15_000
 GIVE_UP_US = 60_000
 """Time after which a missing sentence is treated as lost. It is half the watermark's default delay, so a
@@ -156,7 +156,7 @@ def finish(body: bytes, seal: bytes = b"") -> bytes:
 
 
 def decode(line: bytes) -> ReceivedSentence:
-    """Decode one line, without its line end and without noise before the sentence.
+    """Decode a line from which the line end and any noise before the sentence have been removed.
 
     Raises:
         FlawError: If the line is not exactly one sentence.
@@ -296,7 +296,7 @@ def read_hello(sentence: Sentence) -> Hello:
 
 
 def hello_fields(hello: Hello) -> dict[str, str]:
-    """Return the fields of a node's hello, except those that the node has not measured or does not know."""
+    """Return the fields of a node's hello; optional fields that are empty or not measured are left out."""
     fields = {"version": str(VERSION), "fw": hello.firmware, "boot": hello.boot}
     reads = [
         f"{channel}:{kind}" if channel else kind for channel, kinds in hello.reads.items() for kind in kinds

@@ -192,7 +192,7 @@ SEAL_BYTES = 8
 
 
 class Wire:
-    """Converts received bytes to checked sentences, and sentences to bytes to send."""
+    """Converts received bytes into checked sentences, and sentences into bytes to send."""
 
     def __init__(self, speaker: Speaker, node: str, key: bytes | None = None) -> None:
         """Create `speaker`'s end of the link with `node`. If a key is given, all sentences are sealed."""
@@ -268,7 +268,7 @@ class Wire:
     def read(self, line: bytes) -> ReceivedSentence | None:
         """Return the sentence at the end of a line.
 
-        If the other end did not send a valid sentence there, count the line and return None.
+        If there is no valid sentence from the other end, count the line and return None.
         """
         counters = self.counters
         start = max(line.rfind(Speaker.NODE.encode()), line.rfind(Speaker.TABLE.encode()))
@@ -290,7 +290,10 @@ class Wire:
         return received
 
     def seal_is_valid(self, received: ReceivedSentence, nonces: bytes | None = None) -> bool:
-        """Return whether the seal is valid for these nonces (default: the session's); count invalid seals."""
+        """Return whether the seal is valid for these nonces (default: the session's); count invalid seals.
+
+        Without a key, every seal is accepted.
+        """
         if self._key is None or hmac.compare_digest(self._seal(received.body, nonces), received.seal):
             return True
         self.counters.forged += 1

@@ -421,7 +421,7 @@ class Cable:
         self.port: str | None = peer.name
         """Name of the table's port; None while the cable is unplugged."""
         self.plugged = 0
-        """Number of times that the cable has been plugged in; each time creates a new port."""
+        """Number of times that the cable has been plugged in; a new port is created each time."""
         self.blocked = False
         """Whether the device's port has stopped accepting bytes."""
         self.outbox = bytearray()

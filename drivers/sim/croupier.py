@@ -300,7 +300,7 @@ class PulseEvidence:
 def prove_turns(wheel: Wheel, ball: Run, sensed: SensedSpin, faults: Faults) -> PulseEvidence:
     """Return the evidence in the pulses that a ball's run caused.
 
-    Before the first pulse, the ball might have run as far as the distance from the preceding beam.
+    Before the first pulse, the ball might have travelled up to the full distance from the preceding beam.
     """
     inside = [t for t, _ in sensed.pulses_s if ball.launch_s - 0.01 <= t <= ball.end_s + 0.05]
     if not inside:

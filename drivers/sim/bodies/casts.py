@@ -48,8 +48,8 @@ class Body:
     spin: Vector
     """Angular velocity (rad/s) about the table's axes."""
     released_s: float = 0.0
-    """Time at which the die leaves the hand. In the engine the die is in free flight before this time too,
-    but this part is not recorded."""
+    """Time at which the die leaves the hand. In the engine the die is already in free flight before this
+    time, but its track begins here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,7 +190,7 @@ def _draw_held(kind: Kind, hand: _Hand) -> tuple[Body, Body]:
 
 
 def _one_hand(hand: _Hand) -> tuple[Body, Body]:
-    """Return two dice from one hand: close to each other, with independent orientation and spin."""
+    """Return two dice from one hand: close to each other, with independent orientations and similar spins."""
     rng = hand.rng
     heading = rng.uniform(0, 2 * math.pi)
     reach = rng.uniform(0.95, 1.6) * hand.die_m

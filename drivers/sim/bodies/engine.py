@@ -52,8 +52,8 @@ _OFF_WALL = {"left": (0, 1), "right": (0, -1), "front": (1, 1), "back": (1, -1)}
 def solref(surface: Surface) -> tuple[float, float]:
     """Return a surface's stiffness and damping in MuJoCo's direct form (per unit of effective mass).
 
-    A contact with a damped spring lasts for pi / w and returns the fraction exp(-pi z / sqrt(1 - z2)) of the
-    speed.
+    A contact with a damped spring of natural frequency w and damping ratio z lasts for pi / (w sqrt(1 - z2))
+    and returns the fraction exp(-pi z / sqrt(1 - z2)) of the speed.
     """
     log = math.log(max(surface.restitution, 0.01))
     damping = -log / math.hypot(math.pi, log)

@@ -31,7 +31,7 @@ Kind = Literal[
 ]
 END_WALLS: tuple[Wall, ...] = ("left", "right")
 FLAT_DEG = 4.0
-"""Tilt below which a die lies flat; felt yields by a degree or two under an edge."""
+"""Maximum tilt of a die that lies flat; felt gives way under an edge, tilting a die by a degree or two."""
 
 
 class Track(msgspec.Struct, frozen=True, array_like=True):

@@ -26,10 +26,11 @@ from drivers.sim.scenes import CAMERA, Feed, Truth, Verdict, in_order_of_arrival
 Why = Literal["brushed", "rim", "band", "names", "leaning", "hidden", "zone_edge"]
 """Why a review is as acceptable an outcome as the verdict.
 
-`brushed`: a die touched the wall so softly that the sensor might miss it. `rim`: a die struck the top of an
-end wall. `band`: the position of a die's centre does not show whether the die touched the wall. `names`: the
-camera might have swapped the dice's names at a meeting, and the verdict depends on the names. `leaning`: a
-die leans. `hidden`: a die was hidden at a decisive time. `zone_edge`: a die lies across a zone's edge.
+`brushed`: a die touched the wall so softly that the sensor might have missed it. `rim`: a die struck the top
+of an end wall. `band`: the position of a die's centre does not show whether the die touched the wall.
+`names`: the camera might have swapped the dice's names at a meeting, and the verdict depends on the names.
+`leaning`: a die leans. `hidden`: a die was hidden at a decisive time. `zone_edge`: a die lies across a zone's
+edge.
 """
 IN_DOUBT_AT_THE_WALL = frozenset[Why](("brushed", "rim", "band", "names", "hidden"))
 
@@ -38,7 +39,7 @@ COUNTS_PER_MNS = 40.0
 range."""
 TOP_COUNTS, THRESHOLD_COUNTS = 1000.0, 60.0
 LOUDNESS = (0.75, 1.3)
-"""Range of the factor by which the peak of an impact depends on its position along a wall."""
+"""Range of the factor by which the peak of an impact varies with its position along a wall."""
 SURELY_HEARD_MNS = THRESHOLD_COUNTS / COUNTS_PER_MNS / LOUDNESS[0]
 """Minimum impulse that the sensor detects at any position along a wall."""
 THUMP_COUPLING, THUMP_DECAY_MM = 0.08, 40.0
@@ -46,7 +47,7 @@ THUMP_COUPLING, THUMP_DECAY_MM = 0.08, 40.0
 over which the fraction decays to 1/e.
 """
 MEETING_MM = 25.0
-"""Distance between the dice below which a tracker might confuse the dice."""
+"""Distance between the dice below which a tracker might confuse them."""
 CUBE_BAND = (3**0.5 - 1) / 2
 """The centre of a cube that touches a wall is half an edge from the wall, plus at most this fraction of an
 edge."""
@@ -442,7 +443,7 @@ class Watch:
 
 
 def _nearest_moments(flight: Flight) -> Iterator[int]:
-    """Yield the time of each closest approach of the dice until both lie still."""
+    """Yield the time of closest approach at each meeting until the dice lie still or one leaves the table."""
     begin = max(flight.released_us) + 15_000
     end = min(flight.end_us, *(off for off in flight.off_us if off is not None), 1 << 60)
     nearest: tuple[float, int] | None = None
