@@ -139,7 +139,7 @@ class Device(Protocol[Data_contra, Output_co]):
         ...
 
     def on_overflow(self, now_us: int, lost: int) -> list[AnyReading]:
-        """Handle `lost` bytes or edges, which were discarded because the table was busy."""
+        """Handle the loss of `lost` bytes or edges, which were discarded because the table was busy."""
         ...
 
     def receive(self, now_us: int, data: Data_contra) -> list[AnyReading]:

@@ -29,7 +29,7 @@ STEP_TIMEOUT_S = 60.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SensorFinding:
-    """A step's finding on one sensor: a message stating the limit, and values with units in their names."""
+    """A step's finding on one sensor: a message that states any limit, and values named with their units."""
 
     sensor: str
     status: Status
@@ -155,7 +155,7 @@ class PressButtons:
         each = dict.fromkeys(self.pressed)
         repeated = [name for name in each if self.pressed.count(name) > 1]
         faults = [f"{', '.join(repeated)} reported more than once; check for bounce"] if repeated else []
-        message = f"{len(each)} buttons: {', '.join(each)}"
+        message = f"buttons pressed ({len(each)}): {', '.join(each)}"
         return [finding("input", message, *faults, buttons=len(each))]
 
 
@@ -278,7 +278,7 @@ class ThrowAtWall:
         return f"throw one die at the {self.wall} wall"
 
     def receive(self, reading: AnyReading) -> None:
-        """Record this sensor's impacts and all dice's tracks."""
+        """Record the impacts on this wall and the tracks of all dice."""
         match reading:
             case WallImpact(dev=self.dev, wall=self.wall):
                 self.impacts.append(reading)
@@ -288,7 +288,7 @@ class ThrowAtWall:
                 self.ended_us = max(self.ended_us, reading.t)
 
     def is_complete(self, quiet_s: float) -> bool:
-        """Return whether there was an impact and, with a camera, whether the die's track has ended since.
+        """Return whether there was an impact, and the die's track has since ended or readings have stopped.
 
         Camera readings arrive later than impacts, so the step waits for them. With a camera, a knock on the
         wall without a tracked die does not complete the step.
@@ -425,7 +425,7 @@ class RollBoth:
         faults = [] if seen > 1 else ["only one die was tracked, expected both"]
         if rate < limit:
             faults.append("the rate is too low; check the exposure time and the load on the camera's USB bus")
-        message = f"{seen} dice at {rate:.0f} frames/s (limit {limit:.0f})"
+        message = f"dice tracked: {seen}, at {rate:.0f} frames/s (limit {limit:.0f})"
         found = [finding("die_at", message, *faults, dice=seen, frames_per_s=round(rate, 1))]
         if self.releases:
             missing = [
@@ -433,6 +433,6 @@ class RollBoth:
                 for die in (1, 2)
                 if die not in self.released
             ]
-            message = f"{len(self.released)} releases seen (expected 2)"
+            message = f"releases seen: {len(self.released)} (expected 2)"
             found.append(finding("die_released", message, *missing, releases=len(self.released)))
         return found

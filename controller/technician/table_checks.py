@@ -115,8 +115,10 @@ def _port(about: str, root: Path, port: str) -> Finding:
         return Finding("fault", about, f"{port}: the port does not exist", remedy)
     if not os.access(path, os.R_OK | os.W_OK):
         remedy = "run as root, or add this user to the dialout group"
-        return Finding("unchecked", about, f"{port}: exists, but is not accessible to this user", remedy)
-    return Finding("ok", about, f"{port}: exists")
+        return Finding(
+            "unchecked", about, f"{port}: the port exists, but is not accessible to this user", remedy
+        )
+    return Finding("ok", about, f"{port}: the port exists")
 
 
 def _chip(about: str, root: Path, label: str) -> Finding:
@@ -132,7 +134,7 @@ def _chip(about: str, root: Path, label: str) -> Finding:
         from drivers.link.gpio_kernel import list_chips  # noqa: PLC0415 - as above
         from drivers.link.link import PortError  # noqa: PLC0415 - as above
     except ImportError:
-        return Finding("unchecked", about, f"chip {label} needs the `hardware` extra")
+        return Finding("unchecked", about, f"checking for chip {label} needs the `hardware` extra")
     try:
         chip = find_chip(label, list_chips)
     except PortError as error:
@@ -146,7 +148,7 @@ def _panel_libraries(about: str) -> Finding:
     if missing:
         message = f"not installed, but needed for a panel's GPIO lines: {', '.join(missing)}"
         return Finding("fault", about, message, "make tools, or pip install '.[hardware]'")
-    return Finding("ok", about, "gpiod and gpiozero: installed")
+    return Finding("ok", about, "gpiod and gpiozero are installed")
 
 
 def broker(publish: PublishSettings) -> Iterator[Finding]:
@@ -159,7 +161,7 @@ def broker(publish: PublishSettings) -> Iterator[Finding]:
             suppress(TimeoutError),
             socket.create_connection((publish.mqtt.host, publish.mqtt.port), CONNECT_TIMEOUT_S),
         ):
-            yield Finding("ok", "broker", f"{where}: accepts connections")
+            yield Finding("ok", "broker", f"{where} accepts connections")
             return
         yield Finding("fault", "broker", f"{where}: no answer", "check the network and the broker")
     except OSError as error:
@@ -229,8 +231,9 @@ def _journal(options: Options) -> Iterator[Finding]:
         yield Finding("fault", "journal", str(fault), fault.kind.next_step)
         return
     message = (
-        f"{path}: sound: {found.rows:,} rows, {found.outcomes:,} outcomes, last row {found.last_n}; only the"
-        " signatures of sessions and checkpoints were checked; `tablectl journal verify` checks all of them"
+        f"{path}: sound: {found.rows:,} rows, {found.outcomes:,} outcomes, last row {found.last_n}; only"
+        " the signatures of sessions and checkpoints were checked; `tablectl journal verify` checks all"
+        " signatures"
     )
     if found.unauthenticated:
         yield Finding(

@@ -87,7 +87,7 @@ _GUTTER = 7
 
 
 def plot(seen: ThrowSeen | SpinSeen, columns: int, *, braille: bool) -> list[str]:
-    """Return a plot of a throw or spin, at most this many columns wide."""
+    """Return a plot of a throw or spin that fits into this many columns, but at least 40 and at most 160."""
     columns = min(max(columns, _MIN_COLUMNS), _MAX_COLUMNS)
     if isinstance(seen, ThrowSeen):
         return _throw(seen, columns, braille=braille)

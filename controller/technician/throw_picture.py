@@ -95,7 +95,7 @@ class ThrowSeen:
 
 
 def throw_seen(judged: Judged, table: DiceTable, rules: ThrowRules) -> ThrowSeen:
-    """Return the judge's view of this throw, from the readings that were its evidence."""
+    """Return the judge's view of this throw, reconstructed from the throw's evidence."""
     basis = judged.basis
     scene = build_scene(
         judged.readings, table, rules.sensors, basis.sources, basis.decided_at_us, learned=basis.learned
@@ -231,7 +231,7 @@ def _end(die: DieShown, table: DiceTable) -> Iterator[str]:
     tilted = f", tilted {rest.tilt_deg:.0f} degrees" if abs(rest.tilt_deg) >= _TILTED_DEG else ""
     yield f"rests on {rest.on}, {face}, confidence {rest.confidence:.2f}{tilted}"
     if rest.resting_sides:
-        yield f"leans on its sides {' and '.join(map(str, rest.resting_sides))}"
+        yield f"leans on {' and '.join(f'side {side}' for side in rest.resting_sides)}"
     half = table.die_mm / 2.0
     ends = (("left", rest.x - half), ("right", table.length_mm - rest.x - half))
     wall, gap = min(ends, key=lambda end: end[1])
@@ -239,7 +239,7 @@ def _end(die: DieShown, table: DiceTable) -> Iterator[str]:
 
 
 def impact_lines(seen: ThrowSeen) -> Iterator[str]:
-    """Yield each impact with the die that caused it."""
+    """Yield one line for each impact, with its cause: the dice that hit the wall, ringing, or none."""
     for drawn in seen.impacts:
         impact = drawn.impact
         whose = " and ".join(f"die {die}" for die in drawn.dice)

@@ -2,7 +2,7 @@
 
 Over four consecutive passes of one beam, the ball's position follows a smooth curve in time. The passes of
 the other beams lie on the same curve, so each lap yields each beam's angle. Only angles between sensors can
-be measured: beam 0 keeps its angle in the table's file, and the other beams are measured from it.
+be measured, so beam 0 keeps the angle given in the table's file, and the other beams are measured from it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -96,7 +96,7 @@ def _windows(times_us: Sequence[int]) -> list[Window]:
 
 
 def _turns_from_anchor(spin: Spin, anchor: int) -> dict[int, list[float]]:
-    """Return the distance in turns from the anchor beam to each other beam, one value for each pass."""
+    """Return the distance in turns from the anchor beam to every other beam, one value for each pass."""
     found: dict[int, list[float]] = {}
     for window in _windows(spin.pulses.get(anchor, [])):
         _, begin, end, _ = window.t_us
@@ -140,7 +140,7 @@ def beam_angles(spins: Sequence[Spin], beams: int) -> dict[int, Beam]:
     """Measure each beam's angle from beam 0.
 
     Raises:
-        UnfitError: A beam is silent, has too few passes or scatters too much, or the index has no pulse.
+        UnfitError: A beam is silent, has too few passes or too much scatter, or the index sent no pulse.
     """
     seen = {beam: sum(len(spin.pulses.get(beam, ())) for spin in spins) for beam in range(beams)}
     silent = [str(beam) for beam, count in seen.items() if not count]
@@ -176,7 +176,10 @@ def beam_angles(spins: Sequence[Spin], beams: int) -> dict[int, Beam]:
 
 
 def _angles_from_anchor(spins: Sequence[Spin], anchor: int) -> dict[int, list[float]]:
-    """Return the angles of all passes from the anchor beam; the ball runs against the rotor."""
+    """Return the angle from the anchor beam to every other beam, one value for each pass.
+
+    The ball is assumed to run against the rotor.
+    """
     found: dict[int, list[float]] = {}
     rotor_seen = False
     for spin in spins:
@@ -230,7 +233,7 @@ def index_angle(readings: Sequence[AnyReading], wheel: Wheel, number: str) -> tu
     the index and the reader can be measured, so the reader's angle is assumed to be correct.
 
     Raises:
-        UnfitError: There are too few readings between passes of a steadily turning rotor, or they disagree.
+        UnfitError: There are too few readings while the rotor turned steadily, or the readings disagree.
     """
     pocket_deg = 360.0 / len(wheel.pockets_clockwise)
     aim_deg = wheel.pocket_reader_deg + wheel.pockets_clockwise.index(number) * pocket_deg
@@ -255,7 +258,7 @@ def index_angle(readings: Sequence[AnyReading], wheel: Wheel, number: str) -> tu
     worst = max(abs(angle_difference_deg(angle, middle)) for angle in found)
     if worst > pocket_deg / 2:
         raise UnfitError(
-            f"found a pocket reading {worst:.1f} deg from the others, expected all within half a pocket"
+            f"found a pocket reading {worst:.1f} deg from the median, expected all within half a pocket"
             f" ({pocket_deg / 2:.1f} deg); measure again, and check that the ball stays in its pocket"
         )
     return middle, _spread_deg(found, middle), len(found)

@@ -26,8 +26,8 @@ MIN_LAPS = 3
 MIN_INDEX_PASSES = 4
 MIN_READS = 3
 _GAP = 1.6
-"""Minimum ratio of a lap to its neighbours at which the lap is treated as two, with a missed pulse in
-between."""
+"""Ratio of a lap's duration to its neighbours' above which the lap is treated as two or more, with missed
+pulses in between."""
 
 
 @dataclass(slots=True)
@@ -241,9 +241,13 @@ class BallInPocket:
         )
         faults = []
         if numbers != [self.number]:
-            faults.append(f"expected {self.number}: `tablectl calibrate wheel` measures the index again")
+            faults.append(
+                f"expected {self.number}; run `tablectl calibrate wheel` to measure the index again"
+            )
         if abs(off_deg) > limit_deg:
-            faults.append("read between two pockets: `tablectl calibrate wheel` measures the index again")
+            faults.append(
+                "read between two pockets; run `tablectl calibrate wheel` to measure the index again"
+            )
         if len(self.reads) < MIN_READS:
             faults.append(f"expected {MIN_READS} readings")
         found = ", ".join(map(str, numbers))

@@ -1,8 +1,8 @@
 """The device for a script, such as a camera program, that sends readings as JSON lines.
 
 The readings are checked as strictly as those of other devices. The lines have no checksum, sequence number or
-handshake, so the loss of a line is not detected. docs/devices/json-camera.md describes how reliable such a
-script is and how its clock is tracked.
+handshake, so the loss of a line is not detected. docs/devices/json-camera.md describes how accurate
+the timestamps are and how the script's clock is tracked.
 """
 
 from collections import deque

@@ -1,8 +1,8 @@
 """The console board, which has keys, switches, lamps and a buzzer.
 
 The board's settings are `keys`, `switches`, `lamps` and `buzzer`. A closed contact connects its pin to
-ground. Because contacts bounce, a change is accepted only after BOUNCE_US. It is timestamped with its first
-edge.
+ground. Because contacts bounce, a change is accepted only after BOUNCE_US. Its timestamp is the time of its
+first edge.
 """
 
 from drivers.firmware.shared.lamps import Lamps
@@ -121,7 +121,7 @@ class Console(Board):
         return True, ""
 
     def selftest(self) -> tuple[bool, str]:
-        """Check that no key is closed."""
+        """Check that no key is held down."""
         stuck = [one["name"] for one in self.keys if self.contacts[one["pin"]].active]
         return not stuck, ("keys held down: " + ",".join(stuck)) if stuck else "no key is held down"
 

@@ -55,7 +55,7 @@ def reset_cause() -> str:
 
 
 class Pico:
-    """The board's hardware. The PIO or interrupt handlers, which allocate no memory, timestamp the edges."""
+    """The board's hardware. The PIO, or interrupt handlers that allocate no memory, timestamp the edges."""
 
     def __init__(self) -> None:
         """Start the clock and the port. The watchdog starts with the first `feed`."""
@@ -102,7 +102,7 @@ class Pico:
     def set_interruptible(self, enabled: bool) -> None:
         """Set whether Ctrl-C stops the program.
 
-        Disable it while a table is connected, because noise on the line could stop the program during play.
+        Disable Ctrl-C while a table is connected; otherwise, noise on the line could stop the program.
         """
         micropython.kbd_intr(3 if enabled else -1)
 

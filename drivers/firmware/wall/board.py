@@ -53,7 +53,7 @@ class Line:
         self.speed = speed
 
     def window_us(self) -> int:
-        """Return the maximum time between an impact's arrivals at the first and the last sensor."""
+        """Return the maximum time between the first and last arrivals of an impact's wave at the sensors."""
         return self.length_um // self.speed * 5 // 4 + 400
 
     def place(self, arrivals: list[tuple[int, int]]):  # type: ignore[no-untyped-def]  # Place or None
@@ -79,7 +79,8 @@ class Line:
     def fit(self, arrivals: list[tuple[int, int]]):  # type: ignore[no-untyped-def]  # Place or None
         """Return the best position between the first and last sensors, and the time of the impact.
 
-        Returns None if there are too few arrivals, or if the only two arrivals do not agree.
+        Returns None if there are too few arrivals, or if there are only two and they disagree or are not from
+        adjacent sensors.
         """
         if len(arrivals) < MIN_SENSORS:
             return None
