@@ -1,5 +1,7 @@
-"""Throws with incomplete readings: dice are hidden, merged or confused, impacts are missed, or a device is
-down."""
+"""Throws with incomplete or misleading readings.
+
+Dice are hidden, lost or confused, impacts are merged, missed or imitated by a knock, or a device is down.
+"""
 
 import math
 
@@ -173,7 +175,7 @@ def wall_down(thrower: Thrower) -> Script:
 
 
 def wall_down_one_short(thrower: Thrower) -> Script:
-    """The far wall's sensor goes down; the track of one die shows that this die falls short."""
+    """The far wall's sensor goes down; one die's track shows that the die falls short."""
     hands, reaches, after = thrower.hands(), thrower.reaches(), thrower.offsets()
     paths = [
         full_path(thrower, hands[0], after[0], reaches[0]),

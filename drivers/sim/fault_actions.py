@@ -306,7 +306,7 @@ def stuck_button(site: FaultSite) -> Undo:
 
 
 def open_door(site: FaultSite) -> Undo:
-    """Open the service door; when the fault ends, close it and make the supervisor unlock the table."""
+    """Open the service door; when the fault ends, close it and have the supervisor unlock the table."""
     door = Switch(t=site.now_us, dev=site.device, name=site.name or "door", open=True)
     unlocks = Input(t=0, dev=site.device, name="unlock", by="supervisor", reason="door checked")
 

@@ -30,7 +30,9 @@ class Fault:
     seconds: float
     on: tuple[DeviceKind, ...] = _ANY
     codes: Mapping[DeviceKind, tuple[str, ...]] = field(default_factory=dict)
-    """Codes by type of device. The device must report one of them if the fault lasts for `seconds`."""
+    """Codes by type of device. The table must report one of them for the device if the fault lasts for
+    `seconds`.
+    """
     only_device: str = ""
     """Name of the only device that can have this fault; empty if any device of these types can."""
     all_devices: bool = False
@@ -152,7 +154,7 @@ FAULTS: Mapping[str, Fault] = {
         codes={"node": ("restarted",), "json-camera": ("bad_clock",)},
     ),
     "babble": Fault(
-        what="a sensor oscillates and causes three thousand readings a second",
+        what="a sensor oscillates and produces three thousand readings a second",
         symptoms="device_down babbling; device_up half a second after the last of these readings",
         action=actions.babble,
         seconds=1.5,
@@ -269,15 +271,15 @@ FAULTS: Mapping[str, Fault] = {
         on=_WHEEL,
     ),
     "wheel_cut_frames": Fault(
-        what="the wheel's buffer overflows; frames are cut off, and the next frame is appended to them",
+        what="the wheel's buffer overflows; about one frame in ten is cut off, and the next frame is appended"
+        " to it",
         symptoms="the counter malformed rises; a result between two missing frames goes to review",
         action=actions.half_lines,
         seconds=10.0,
         on=_WHEEL,
     ),
     "wheel_self_test": Fault(
-        what="the wheel's self-test reports that sensor 1 is stuck (value: a different code of the"
-        " self-test)",
+        what="the wheel's self-test reports that sensor 1 is stuck (value: a different self-test code)",
         symptoms="device_fault self_test_11, and the fault device_component, which locks the table until a"
         " person approves the wheel or the wheel restarts",
         action=actions.wheel_self_test,

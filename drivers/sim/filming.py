@@ -1,6 +1,6 @@
 """A renderer for videos of two thrown dice, as seen by a camera over one end of the table.
 
-The tests of the dice camera use the pictures. They are rendered with perspective, lens distortion, a lamp,
+The dice camera's tests use the pictures, which are rendered with perspective, lens distortion, a lamp,
 shadows, motion blur, translucence and noise. They show the sides of the dice, and pips can reflect the lamp.
 Lengths are in millimetres: x and y on the felt, z up. This module requires the `vision` extra.
 
@@ -116,7 +116,7 @@ class DieMaterial:
     pip_fraction: float = 0.09
     """Radius of a pip, as a fraction of the edge."""
     pitch_fraction: float = 0.27
-    """Distance of the outer pips from the middle of the face, as a fraction of the edge."""
+    """Distance of the outer rows and columns of pips from the face's middle, as a fraction of the edge."""
     translucence: float = 0.25
     """How much of the felt shows through the body, from 0 (nothing) to 1."""
     shine: float = 0.0
@@ -148,7 +148,7 @@ class Light:
     slope: float = 0.15
     shadow: float = 0.45
     noise: float = 2.5
-    """Standard deviation of a pixel, in grey levels."""
+    """Standard deviation of a pixel's value, in grey levels."""
 
 
 def flat_die(

@@ -1,8 +1,8 @@
 """Simulated sessions at a High Roller table, with their ground truth.
 
 People draw for the button, buy cards, roll, tie, decline rolls and leave, and supervisors void games. The
-ground truth follows from the rules document, independently of the controller's rules. Each entry is an
-outcome that must be published, and lists the keys of its data that must match.
+ground truth follows from the rules document, independently of the controller's rules. Each of its entries is
+an outcome that must be published, with the keys of its data that must match.
 """
 
 from collections.abc import Mapping
@@ -90,7 +90,7 @@ class Game:
         return "elimination", out
 
     def rolls_done(self) -> tuple[str, list[int]]:
-        """End the roll-off if no rolls are left; players who tie each roll once more.
+        """End the roll-off if no rolls are left; if players tie, each of them rolls once more.
 
         Return the call and the eliminated seats.
         """
@@ -301,7 +301,7 @@ class Simulation:
     def play_single_roll(self, mix: Mapping[str, float], stage: str) -> Scene:
         """Play one roll of a kind drawn from `mix`.
 
-        Begin a game first if none is in progress at the current `stage`.
+        Begin a game first if `stage`, the stage of the table's game, shows that none is in progress.
         """
         if stage == "won":
             self.reopen_game()
@@ -404,7 +404,7 @@ def play_session(
 
 
 def _as_dealer(reading: AnyReading) -> AnyReading:
-    """Return a craps table's reading, with the dealer as the source of an input.
+    """Return a craps table's reading; if it is an input, make the dealer its source.
 
     The dealer runs this game alone (H-EQ-2).
     """

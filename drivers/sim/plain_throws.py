@@ -1,4 +1,4 @@
-"""Throws that the sensors alone can judge: valid throws, and a No Roll for each possible reason."""
+"""Throws that the sensors alone can judge: valid throws and No Rolls."""
 
 import math
 
@@ -176,8 +176,8 @@ def both_short(thrower: Thrower) -> Script:
 
 
 def bump_and_short(thrower: Thrower) -> Script:
-    """One die turns back in mid-table just as the wall's sensor detects a knock; the other die strikes the
-    wall."""
+    """One die turns back short of the wall just as the wall's sensor detects a knock; the other die strikes
+    the wall."""
     hands, reaches, after = thrower.hands(), thrower.reaches(), thrower.offsets()
     lazy = thrower.rng.randint(0, 1)
     paths = [thrower.release(hands[i], after[i]) for i in (0, 1)]
@@ -298,7 +298,7 @@ def one_die(thrower: Thrower) -> Script:
 
 
 def crossing(thrower: Thrower) -> Script:
-    """Both dice strike the wall on paths that cross within 30 mm; the camera does not confuse the dice."""
+    """Both dice strike the wall and pass within 30 mm of each other; the camera does not confuse them."""
     for _ in range(60):
         script = good_throw(thrower)
         _, gap = nearest_approach(*script.paths)

@@ -198,7 +198,7 @@ class CorrectResult(NamedTuple):
 
     result: Result | None
     spoken: bool
-    """Whether a person must enter the result because no sensor detects it."""
+    """Whether the result comes from a person's input instead of from the sensors."""
 
 
 def first_only(play: Play) -> Play:

@@ -51,7 +51,7 @@ LINGER_US = 450_000
 READING_DELAY_US = (3_000, 12_000)
 """Minimum and maximum delay between a frame and its readings."""
 TRIES = 20
-"""Maximum number of draws for one throw; about one draw in a hundred does not settle in time."""
+"""Maximum number of draws for one throw; about one throw in a hundred does not settle in time."""
 BORDER_PX = 25
 """Minimum distance from the picture's border at which a die's face is read."""
 _UNDISTURBED = Conditions(knocks=0.0, hides=0.0, drops=0.0)

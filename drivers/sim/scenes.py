@@ -48,7 +48,7 @@ class Truth(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     notices: tuple[str, ...] = ()
     dice: tuple[int, int] | None = None
     any_order: bool = False
-    """Whether both orders of the faces are correct because the camera might have confused the dice."""
+    """Whether both orders of the faces are correct, as they are if the camera might confuse the dice."""
     number: str | None = None
     revolutions: float | None = None
     drop_us: int | None = None
@@ -148,7 +148,7 @@ class PlayedAttempt(
 
 
 class FaultBegan(msgspec.Struct, frozen=True, kw_only=True, tag_field="told", tag="fault"):
-    """The start of a fault, with the codes that the table must report and the symptoms."""
+    """The start of a fault, with its symptoms and the codes of which the table must report one."""
 
     t: int
     fault: str
@@ -255,7 +255,7 @@ def _find_faults(
 
 
 def is_closed_review(data: Data) -> bool:
-    """Return whether an attempt that needed a ruling is void because the next attempt began first."""
+    """Return whether an attempt became void when the next one began, before its review was published."""
     if not isinstance(data, RollNoRoll | SpinNoSpin):
         return False
     codes = {reason.code for reason in data.reasons}

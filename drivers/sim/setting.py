@@ -223,7 +223,8 @@ def with_rendered_camera(
 class RenderedThrows(Protocol):
     """Source of rendered throws, which are computed in the background.
 
-    `drivers.sim.rendered_throws` implements this protocol. It needs optional packages, unlike this module.
+    `tablectl simulate` implements this protocol with `drivers.sim.rendered_throws`, which needs optional
+    packages; this module does not.
     """
 
     def ready(self) -> bool:

@@ -374,7 +374,7 @@ def simulate(kind: str, seed: int, n: int = 10) -> tuple[Header, Feed, list[Spin
 
 
 def played(name: str, kind: Kind, rng: Random, n: int) -> tuple[Header, Feed, list[SpinTruth]]:
-    """Play `n` scenes of a kind with this random generator."""
+    """Play `n` spins of a kind with this random generator."""
     croupier = Croupier(rng, kind.house(rng), rng.uniform(1.0, 3.0))
     feed: Feed = []
     truths: list[SpinTruth] = []
