@@ -403,7 +403,7 @@ class JsonLines:
         return os.open(path, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
 
     def _read(self, descriptor: int) -> None:
-        rest = b""
+        rest, too_long = b"", False
         while not self._stopping:
             self.turns += 1
             ready, _, _ = select.select([descriptor, self._wake_read], [], [], 1.0)
@@ -418,13 +418,20 @@ class JsonLines:
                 return
             *lines, rest = (rest + block).split(b"\n")
             for line in lines:
-                self._handle_line(line)
-            if len(rest) > MAX_LINE:
+                if not too_long:
+                    self._handle_line(line)
+                too_long = False
+            if len(rest) > MAX_LINE and not too_long:
                 self._report_bad_line(rest)
+                too_long = True
+            if too_long:
                 rest = b""
 
     def _handle_line(self, line: bytes) -> None:
         if not line.strip() or line.startswith(b'{"log"'):
+            return
+        if len(line) > MAX_LINE:
+            self._report_bad_line(line)
             return
         try:
             reading, has_time = self._decode_line(line)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from controller.app.faults import ActiveFaults
 from controller.app.inlet import MAX_LINE, Inlet, JsonLines, Mapper
-from controller.model.readings import AnyReading
+from controller.model.readings import AnyReading, BallBeam
 from tests.app.house import ManualClock
 from tests.app.rig import PATIENCE_S, until
 
@@ -108,6 +108,18 @@ def test_a_line_without_end_does_not_exhaust_the_memory(tmp_path: Path) -> None:
         until(lambda: one.source.bad_lines == 1, "the endless line to be dropped")
         os.write(out, b"\n" + BEAM)
         assert one.next().dev == "wheel"
+
+
+def test_no_part_of_a_line_that_is_too_long_is_a_reading(tmp_path: Path) -> None:
+    padded = BEAM.replace(b",", b"," + b" " * (MAX_LINE + 1), 1)
+    with bench(tmp_path / "in") as one, fifo(tmp_path / "in") as out:
+        for long in (padded, b"x" * (3 * MAX_LINE) + BEAM.replace(b'"beam":1', b'"beam":2')):
+            for begin in range(0, len(long), 4096):
+                os.write(out, long[begin : begin + 4096])
+        os.write(out, BEAM.replace(b'"beam":1', b'"beam":3'))
+        reading = one.next()
+        assert isinstance(reading, BallBeam)
+        assert (reading.beam, one.source.bad_lines) == (3, 2)
 
 
 def test_a_socket_that_does_not_exist_yet_is_a_fault_until_it_does(tmp_path: Path) -> None:
