@@ -207,7 +207,7 @@ def _handler(after: Callable[[int], tuple[int, bytes]]) -> type[BaseHTTPRequestH
         """Serves the page and its stream if a request's Host header names the loopback interface."""
 
         def do_GET(self) -> None:
-            host = self.headers.get("host", "").rpartition(":")[0]
+            host = self.headers.get("host", "").partition(":")[0]
             if host not in (HOST, "localhost") or self.path not in ("/", "/stream"):
                 self.send_error(404)
                 return

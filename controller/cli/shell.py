@@ -42,8 +42,9 @@ BROKEN_PIPE = 141
 """The code that a shell reports for a command killed by SIGPIPE."""
 EXIT_CODES_HELP = (
     "exit codes:\n"
-    "  0 success, 1 findings or a refusal, 2 bad log, input or usage, 3 no controller or database responds,\n"
-    "  4 another controller is running, 5 the last rows could not be written (both from `run`),\n"
+    "  0 success, 1 findings or a refusal, 2 bad log, input or usage,\n"
+    "  3 no controller, sign-in process or database responds, 4 another controller is running,\n"
+    "  5 the last rows could not be written (both 4 and 5 from `run`),\n"
     "  70 a defect in the program, 74 the output could not be written,\n"
     "  129 hangup, 130 Ctrl-C, 141 broken pipe, 143 SIGTERM"
 )

@@ -482,7 +482,7 @@ def _list_outbox(waiting: object, arguments: argparse.Namespace) -> None:
     if arguments.json:
         return
     if len(waiting) == arguments.limit:
-        print(f"the first {len(waiting)}; --after {waiting[-1]['n']} lists the rest")
+        print(f"the first {len(waiting)}; --after {waiting[-1]['n']} lists any others")
     elif not waiting:
         after = f" after row {arguments.after}" if arguments.after else ""
         print(f"settlement has acknowledged every outcome{after}")

@@ -68,7 +68,7 @@ def run(arguments: argparse.Namespace) -> int:
     """
     report: Path | None = arguments.report
     if report is not None and report.is_file():
-        say(f"{report}: already exists; choose a different name for the report")
+        say(f"{report} already exists; choose a different name for the report")
         return BAD_INPUT
     if report is not None and (wrong := unwritable_reason(report)) is not None:
         say(wrong)

@@ -35,8 +35,8 @@ from controller.rules.dice.scene import THROWN_MM_PER_S
 Dice = tuple[int, int]
 
 AT_REST_WITHIN_MM = 10.0
-"""A die is at rest while its track stays within this distance, in mm, of its resting position. The distance
-is five times the track's noise."""
+"""A die is at rest while its track stays within this distance, in mm, of its resting position, both along and
+across the table. The distance is five times the track's noise."""
 OTHER_DIE_US = 1_000_000
 """A release within this time of a rejected one belongs to the other die of the same throw."""
 THROWN_POINTS = 4

@@ -88,6 +88,9 @@ def test_a_browser_of_this_machine_is_sent_pictures(tmp_path: Path) -> None:
             assert b"/stream" in page.read()
         with urllib.request.urlopen(f"{url}/stream", timeout=60) as stream:
             assert b"\xff\xd8\xff" in stream.read(20_000)
+        portless = urllib.request.Request(url, headers={"host": "localhost"})  # as browsers send for port 80
+        with urllib.request.urlopen(portless, timeout=60) as page:
+            assert b"/stream" in page.read()
         foreign = urllib.request.Request(f"{url}/stream", headers={"host": "elsewhere.example:80"})
         with pytest.raises(urllib.error.HTTPError):
             urllib.request.urlopen(foreign, timeout=60)

@@ -153,7 +153,8 @@ def announcement(dealer: Strength) -> str:
     if not dealer.qualifies:
         return "Dealer doesn't play"
     if dealer.kind is not Kind.HIGH_CARD:
-        return f"Dealer plays with a {dealer.kind.name.lower().replace('_', ' ')}"
+        kind = dealer.kind.name.lower().replace("_", " ")
+        return f"Dealer plays with {'' if dealer.kind is Kind.THREE_OF_A_KIND else 'a '}{kind}"
     highest = dealer.ranks[0]
     return f"Dealer plays with {'an' if highest == ACE else 'a'} {_NAMES[highest]}"
 

@@ -215,7 +215,7 @@ def _face(rest: DieRest, die: int, rules: ThrowRules, found: Findings) -> int | 
     if abs(rest.tilt_deg) > FLAT_DEG:
         found.add_review(
             "conflict",
-            f"die {die} is tilted by {rest.tilt_deg:.0f} degrees but reported as lying flat",
+            f"die {die} is tilted by {abs(rest.tilt_deg):.0f} degrees but reported as lying flat",
             die=die,
         )
         return None

@@ -84,6 +84,7 @@ def test_play_and_fold_are_refused_for_a_position_not_in_the_deal() -> None:
         ("As 9h 3d", "Dealer plays with an Ace", True),
         ("2s 2h 3d", "Dealer plays with a pair", True),
         ("4s 5h 6d", "Dealer plays with a straight", True),
+        ("4s 4h 4d", "Dealer plays with three of a kind", True),
         ("Js 9h 3d", "Dealer doesn't play", False),
     ],
 )
