@@ -83,6 +83,7 @@ _THROTTLED = {
     2: "the processor is throttled",
     3: "the processor is too hot",
     16: "the supply voltage has been too low at some time since the machine started",
+    17: "the processor's frequency has been capped at some time since the machine started",
     18: "the processor has been throttled at some time since the machine started",
     19: "the processor has been too hot at some time since the machine started",
 }

@@ -388,9 +388,10 @@ def carry_out(table: VirtualTable, request: FaultRequest, now_us: int) -> FaultB
             f"{request.fault}: found {seconds:g} seconds, expected more than 0 and at most {MAX_SECONDS:g}"
         )
     affected_devices = actions.affected_devices(table, fault.action, device)
-    if any(map(table.has_fault, affected_devices)) or (fault.all_devices and not table.is_faultless):
+    faulty = next(filter(table.has_fault, affected_devices), None)
+    if faulty or (fault.all_devices and not table.is_faultless):
         raise FaultRequestError(
-            f"{request.fault}: {device or 'a device'} already has a fault; wait until that fault ends"
+            f"{request.fault}: {faulty or 'a device'} already has a fault; wait until that fault ends"
         )
     undo = fault.action(actions.FaultSite(table, device, now_us, request.value, request.name))
     cable = table.cables.get(device) or next(iter(table.cables.values()))

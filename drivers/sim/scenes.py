@@ -287,7 +287,7 @@ def _wrong_content(truth: Truth, outcome: Outcome) -> str:
             wanted.add((truth.dice[1], truth.dice[0]))
         missing = {*truth.notices} - {notice.code for notice in data.notices}
         if missing:
-            return f"the call lacks the notice {', '.join(sorted(missing))}"
+            return f"the call lacks the notice{'s' * (len(missing) > 1)} {', '.join(sorted(missing))}"
         return "" if data.dice in wanted else f"the dice were {_as_text(truth.dice)}"
     if isinstance(data, SpinCalled):
         return "" if data.number == truth.number else f"the number was {_as_text(truth.number)}"

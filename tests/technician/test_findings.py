@@ -36,6 +36,7 @@ def telling(**answers: str) -> Machine:
     ("expected", "state", "says"),
     [
         ("throttled=0x0\n", "ok", "normal"),
+        ("throttled=0x20000\n", "fault", "frequency has been capped"),
         ("throttled=0x50005\n", "fault", "the supply voltage is too low; the processor is throttled"),
         ("error\n", "unchecked", "vcgencmd does not respond"),
     ],
