@@ -114,7 +114,7 @@ _OWN_FAULTS: Mapping[str, FaultKind] = {
         locks=False,
     ),
     "button_stuck": FaultKind(
-        "a console sends the same input repeatedly, faster than a person can press a button",
+        "a console keeps sending the same input without a pause",
         "a button that sticks or bounces, or an object lying on a button",
         "free the button or unplug the console; in the meantime, use `tablectl input` or a screen",
         "automatically, 10 s after the last such input",
@@ -175,8 +175,9 @@ _OWN_FAULTS: Mapping[str, FaultKind] = {
     ),
     "source_failed": FaultKind(
         "a source of readings can't be read",
-        "the source is missing, or the controller's user has no permission to read it",
-        "create the file or socket, start the program that listens on it, or correct its permissions",
+        "the source's folder is missing, nothing listens on its socket, or the controller's user is not"
+        " allowed to open it",
+        "create the folder, start the program that listens on the socket, or correct the permissions",
         "automatically, as soon as the source can be read",
     ),
     "source_bad_line": FaultKind(
@@ -188,7 +189,7 @@ _OWN_FAULTS: Mapping[str, FaultKind] = {
     ),
     "verifier_ended": FaultKind(
         "the process that verifies the whole journal or the release's files returned no result",
-        "the machine ran out of memory, someone killed or stopped the process, or it gets no processor time",
+        "the machine ran out of memory, someone killed or stopped the process, or it got no processor time",
         "see `journalctl -u table`; verify manually with `tablectl journal verify` and `tablectl release"
         " verify`",
         "automatically, once the process completes; it is restarted 10 s after it ends without a result",
@@ -311,7 +312,7 @@ class ActiveFaults:
         self._lock = Lock()
 
     def report(self, fault: Fault, detector: str = "") -> None:
-        """Add a fault, with its place and text made printable, since they can quote external text.
+        """Add a fault, with its place and text made printable, since they may quote external text.
 
         If the fault's code is already active for this detector, no change is reported, and the active
         fault's text is updated if `where` is the same.
@@ -365,7 +366,7 @@ class ActiveFaults:
 
     @property
     def present(self) -> tuple[Fault, ...]:
-        """The active faults, the oldest first."""
+        """The active faults, oldest first."""
         with self._lock:
             return tuple(self._active.values())
 

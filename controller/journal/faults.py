@@ -27,7 +27,7 @@ CROWDED = "journal_crowded"
 """The only queueing fault that affects a single entry. Other entries are still accepted."""
 FAULTS: Mapping[str, JournalFaultKind] = {
     "journal_in_use": JournalFaultKind(
-        "another controller uses this journal",
+        "another controller is using this journal",
         "use that controller (`tablectl status`), or stop it (`systemctl stop table` if it is the service)",
         "when that process ends",
     ),
@@ -229,7 +229,7 @@ FAULTS: Mapping[str, JournalFaultKind] = {
         "the controller is shutting down", "start the controller again", _AFTER_REOPENING
     ),
     "journal_not_flushed": JournalFaultKind(
-        "the disk does not accept the last rows",
+        "the disk did not accept the last rows in time",
         "repair the disk before switching the power off",
         _AFTER_WRITING,
     ),

@@ -91,7 +91,7 @@ def life_cycle(terms: AttemptTerms) -> MachineTable:
         initial="waiting",
         states={
             "waiting": "no attempt is in progress or open to a ruling",
-            in_progress: f"the {terms.attempt} is in progress and not decided",
+            in_progress: f"the {terms.attempt} is in progress and not yet decided",
             "held": "decided; the call is held for a moment so that a person can stop it",
             "proposed": "decided; a person must confirm the proposal",
             "review": f"the readings do not decide the {terms.attempt}; a person must rule",
@@ -99,7 +99,7 @@ def life_cycle(terms: AttemptTerms) -> MachineTable:
             no_result: "does not count; open to a ruling until settled",
             "settled": "settled; can no longer be changed",
             **_if_cleared(
-                terms, {terms.cleared: f"dice collected; the last {terms.attempt} is open to a ruling"}
+                terms, {terms.cleared: f"dice collected; the last {terms.attempt} is still open to a ruling"}
             ),
         },
         triggers={

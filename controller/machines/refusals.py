@@ -10,7 +10,7 @@ from controller.model.rulesets import RuleSet
 REFUSALS: dict[str, str] = {
     "already_cleared": "the dice of this throw have already been collected",
     "already_closed": "the table is already closed",
-    "already_locked": "the table is already locked; unlock it when the cause is fixed",
+    "already_locked": "the table is already locked; unlock it once the cause is fixed",
     "already_open": "the table is already open",
     "already_settled": "a settled outcome can't be changed; handle it as a dispute",
     "already_testing": "test mode is already on; switch it off when done",

@@ -184,7 +184,7 @@ FAULTS: Mapping[str, PublishFaultKind] = {
         "settlement requested outcomes that are no longer in this journal",
         "the engine was restored from a backup older than the journal's retention period",
         "restore a newer backup of the engine; if there is none, settle the missing outcomes by hand, then"
-        " make the engine continue after the gap with `tablectl settlement enrol --anew --first`"
+        " make the engine continue after the gap with `tablectl settlement enrol --anew --first SEQ`"
         " (docs/replacing.md)",
         "automatically, with the next complete replay",
     ),

@@ -44,8 +44,8 @@ CRAPS_TABLE = MachineTable(
         "run_out": "the shooter has no line bet; rolls decide only Come and Don't Come bets and set no point",
     },
     triggers={
-        "natural": "7 or 11 on a come-out roll",
-        "craps": "2, 3 or 12 on a come-out roll",
+        "natural": "7 or 11 on a come-out roll or in a run-out",
+        "craps": "2, 3 or 12 on a come-out roll or in a run-out",
         "point_set": "4, 5, 6, 8, 9 or 10 on a come-out roll",
         "point_made": "the point is rolled again",
         "seven_out": "7 with a point on",

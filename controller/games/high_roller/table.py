@@ -23,11 +23,11 @@ HIGH_ROLLER_TABLE = MachineTable(
         "won": "the game is won; the winner must be paid",
     },
     triggers={
-        "draw_button": "a player's card for the button",
+        "draw_button": "a player is dealt a card for the button",
         "button_placed": "the player with the best card gets the button",
         "buy": "a player buys cards, or passes",
         "re_buy": "a player buys one more card",
-        "start_roll": "buying is over",
+        "start_roll": "buying ends",
         "no_match": "nobody has a card that matches the total; the same player throws again",
         "survivors": "two or more players have a card that matches the total",
         "roll": "a roll after which more rolls are due",
