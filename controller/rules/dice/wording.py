@@ -74,7 +74,7 @@ def rank_stories(scene: Scene, account: Account) -> tuple[RankedStory, ...]:
 def _in_words(scene: Scene, touched: Touched, story: Story) -> str:
     parts = [_die_in_words(scene, label, story, touched=touched[label]) for label in (0, 1)]
     if story.swaps:
-        when = ", ".join(f"{t / 1000.0:.3f} s" for t in story.swaps)
+        when = _listed([_seconds(t) for t in story.swaps])
         parts.append(f"the camera swapped their names at {when}")
     parts += _others_in_words(scene, story)
     return "; ".join(parts)
@@ -84,9 +84,7 @@ def _die_in_words(scene: Scene, label: int, story: Story, *, touched: bool) -> s
     made = sorted(story.made[label])
     if made:
         own = [i for i in made if not any(may_be_ringing(scene, first, i) for first in made if first < i)]
-        walls = " and ".join(
-            f"the {scene.impacts[i].wall} wall at {scene.ms(scene.impacts[i].t) / 1000.0:.3f} s" for i in own
-        )
+        walls = _listed([f"the {scene.impacts[i].wall} wall at {_impact_time(scene, i)}" for i in own])
         return f"die {label + 1} hit {walls}"
     return f"die {label + 1} {'touched a wall without a sound' if touched else 'hit no wall that counts'}"
 
@@ -94,8 +92,22 @@ def _die_in_words(scene: Scene, label: int, story: Story, *, touched: bool) -> s
 def _others_in_words(scene: Scene, story: Story) -> Iterator[str]:
     others = [i for i in range(len(scene.impacts)) if i not in story.made[0] | story.made[1]]
     if others:
-        when = " and ".join(f"{scene.ms(scene.impacts[i].t) / 1000.0:.3f} s" for i in others)
+        when = _listed([_impact_time(scene, i) for i in others])
         if len(others) == 1:
             yield f"the sound at {when} was not a hit"
         else:
             yield f"the sounds at {when} were not hits"
+
+
+def _impact_time(scene: Scene, impact: int) -> str:
+    return _seconds(scene.ms(scene.impacts[impact].t))
+
+
+def _seconds(t_ms: float) -> str:
+    return f"{t_ms / 1000.0:.3f} s"
+
+
+def _listed(parts: Sequence[str]) -> str:
+    """Join the parts of a sentence: A, B and C."""
+    *first, last = parts
+    return f"{', '.join(first)} and {last}" if first else last
