@@ -24,6 +24,8 @@ class FaultKind(NamedTuple):
     next_step: str
     clears: str
     locks: bool = True
+    machine_locks: bool = False
+    """Whether the table locks for the same cause, even though the fault itself locks nothing."""
 
 
 TEST_FAILED = "test_failed"
@@ -112,6 +114,7 @@ _OWN_FAULTS: Mapping[str, FaultKind] = {
         "check the compartment and close it; then run `tablectl input unlock --by supervisor`",
         "automatically, once the switch is closed; a person must still unlock the table",
         locks=False,
+        machine_locks=True,
     ),
     "button_stuck": FaultKind(
         "a console keeps sending the same input without a pause",
@@ -278,7 +281,8 @@ def manual() -> Iterator[str]:
         yield f"- likely cause: {kind.cause}"
         yield f"- what to do: {kind.next_step}"
         yield f"- clears: {kind.clears}"
-        yield f"- play: {'locked until it clears' if kind.locks else 'continues'}"
+        lasts = "a person unlocks the table" if kind.machine_locks else "it clears"
+        yield f"- play: {f'locked until {lasts}' if kind.locks or kind.machine_locks else 'continues'}"
 
 
 MAX_PENDING_CHANGES = 3

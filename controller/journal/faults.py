@@ -230,8 +230,9 @@ FAULTS: Mapping[str, JournalFaultKind] = {
     ),
     "journal_not_flushed": JournalFaultKind(
         "the disk did not accept the last rows in time",
-        "repair the disk before switching the power off",
-        _AFTER_WRITING,
+        "repair or replace the disk, then start the controller; the rows that were not written are lost, and"
+        " their outcomes were never published",
+        _AFTER_REOPENING,
     ),
     "journal_out_of_sequence": JournalFaultKind(
         "a bug in the controller: an outcome was skipped or queued twice",

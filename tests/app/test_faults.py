@@ -50,7 +50,7 @@ PLACEHOLDER = re.compile(r"[A-Z]+")
 @pytest.mark.parametrize("code", sorted(CATALOGUE))
 def test_a_remedy_names_only_commands_and_pages_that_ship(code: str) -> None:
     """Every command, option, page and Makefile target in a remedy exists."""
-    says = " ".join(CATALOGUE[code][:-1])
+    says = " ".join(CATALOGUE[code][:4])
     for command, *words in (match.split() for match in WORDS.findall(says)):
         assert command in COMMANDS
         help_ = helped(command, [word for word in words if word.isalpha() and word.islower()])
