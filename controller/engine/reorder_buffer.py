@@ -75,8 +75,10 @@ _ORDER_AT_SAME_TIME: tuple[type[Reading], ...] = (
 )
 """The order of readings with equal times: causes before their effects, and inputs last."""
 
-_NOT_OVERTAKEN = frozenset({DieReleased, BallBeam, Card, Input})
-"""The kinds of readings that an input must not overtake: those that begin an attempt, and inputs."""
+_NOT_OVERTAKEN = frozenset({DieReleased, DieAt, BallBeam, Card, Input})
+"""The kinds of readings that an input must not overtake: those that can begin an attempt, and inputs. If no
+release is reported, moving dice begin a throw.
+"""
 
 _RANK: dict[type[Reading], int] = {kind: rank for rank, kind in enumerate(_ORDER_AT_SAME_TIME)}
 _RANKS = 32

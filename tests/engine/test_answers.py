@@ -10,7 +10,7 @@ from controller.machines.flat import InputRefused
 from controller.machines.setup import Setup, State
 from controller.model.effects import Effect
 from controller.model.outcomes import Outcome, RollReview
-from controller.model.readings import AnyReading, Input
+from controller.model.readings import AnyReading, DieReleased, Input
 from controller.settings.rulesets import load_ruleset
 from tests.scenes import SECOND_US, TABLE, in_order, input_at, throw
 from tests.wheels import AMERICAN
@@ -188,6 +188,22 @@ class TestAtOnce:
         answered.session.feed_all(flying[1:])
         answered.session.advance(9 * SECOND_US)
         assert answered.answers == [("new_shooter", "under_way")]
+
+    @pytest.mark.parametrize(
+        ("name", "refusal"), [("new_shooter", "under_way"), ("close_table", "attempt_open")]
+    )
+    def test_an_input_never_overtakes_the_track_of_a_throw_without_a_release(
+        self, name: str, refusal: str
+    ) -> None:
+        """The track points that begin the throw have arrived, but the watermark has not passed them."""
+        answered = Answered()
+        track = [reading for reading in throw(SECOND_US) if not isinstance(reading, DieReleased)]
+        thrown = [reading for reading in track if reading.t < SECOND_US + 50_000]
+        for reading in thrown:
+            answered.arrives(reading)
+        answered.arrives(input_at(SECOND_US + 50_000, name, seat=3))
+        answered.play(*track[len(thrown) :])
+        assert answered.answers == [(name, refusal)]
 
     def test_a_replay_decides_on_an_input_as_the_live_table_did(self) -> None:
         readings = [
