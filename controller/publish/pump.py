@@ -138,6 +138,8 @@ class Pump:
         self._fresh: deque[Row] = deque(maxlen=MAX_FRESH)
         self._replay_to_n = 0
         self._replayed_us: int | None = None
+        self._first_pruned_seq: int | None = None
+        """The number of the first pruned outcome in the current or last replay; None if there is none."""
         self._acknowledged_seq = last_seq
         self._last_seq = last_seq
         self._last_chain: str | None = None
@@ -432,9 +434,9 @@ class Pump:
         if self._after_n < self._replay_to_n:
             past = reader.rows(self._after_n + 1, self._replay_to_n)
             rows = list(islice((row for row in past if row.seq is not None), room))
+            self._report_pruned(rows, complete=len(rows) < room or rows[-1].n == self._replay_to_n)
             if len(rows) < room:
                 self._after_n, self._replay_to_n = self._replay_to_n, 0
-            self._report_pruned(rows)
         return rows + reader.outbox(room - len(rows), self._after_n) if len(rows) < room else rows
 
     @property
@@ -476,17 +478,21 @@ class Pump:
             return
         if from_n is None or to_n is None:
             return
+        self._first_pruned_seq = None
         self._replay_to_n = max(self._replay_to_n, self._after_n, to_n)
         self._after_n = min([from_n, *(row.n for row in unread)]) - 1
         self._window.clear()
         self._more = True
 
-    def _report_pruned(self, rows: Sequence[Row]) -> None:
-        pruned_seqs = [row.seq for row in rows if row.body is None]
-        if pruned_seqs:
-            found = f"outcomes {pruned_seqs[0]} to {pruned_seqs[-1]} were pruned"
+    def _report_pruned(self, rows: Sequence[Row], *, complete: bool) -> None:
+        """Report the pruned outcomes so far; if there are none when the replay is complete, end the fault."""
+        pruned = [row.seq for row in rows if row.body is None]
+        if pruned:
+            if self._first_pruned_seq is None:
+                self._first_pruned_seq = pruned[0]
+            found = f"outcomes {self._first_pruned_seq} to {pruned[-1]} were pruned"
             self._alarm.report(PublishFault("replay_impossible", self._table, found))
-        elif rows:
+        elif complete and self._first_pruned_seq is None:
             self._alarm.clear("replay_impossible")
 
     # --- status and board ---

@@ -229,6 +229,37 @@ def test_a_request_for_pruned_outcomes_reports_what_is_gone(house: House, slate:
     assert "outcomes 1 to 4 were pruned" in house.alarms.holding["replay_impossible"].found
 
 
+@pytest.mark.parametrize("room", [0, 2])
+def test_the_fault_about_pruned_outcomes_lasts_until_a_replay_is_complete(
+    house: House, slate: Slate, room: int
+) -> None:
+    """The last batch of the complete replay is full, or has room for `room` more outcomes."""
+    count = house.play(6)
+    house.turn()
+    while slate.offered:
+        acknowledge(house, slate.offered.pop(0))
+    durable(house.journal.note("fence", {}))
+    house.journal.close()
+    house.journal = house.rig.open()
+    house.pump._journal = house.journal
+    seventh_us = house.rig.published[6].wall.us
+    durable(house.journal.prune(evidence_before_us=0, bodies_before_us=seventh_us, by="technician"))
+
+    def replay(from_seq: int) -> str:
+        """Replay the outcomes, four at a time; return the fault at the end, or an empty string."""
+        house.clock.forward(60)
+        house.pump.post(ResendRequest(from_seq=from_seq, told=count, by=ENGINE))
+        house.turn()
+        for _ in range(count):
+            acknowledge(house, *slate.offered)
+        assert slate.seqs[-1] == count
+        fault = house.alarms.holding.get("replay_impossible")
+        return "" if fault is None else fault.found
+
+    assert replay(1) == "outcomes 1 to 6 were pruned"
+    assert replay(count - 3 + room) == ""
+
+
 def test_outcomes_no_longer_in_memory_are_read_from_the_disk(house: House, slate: Slate) -> None:
     count = house.play(10)
     for forgotten in ([0], [2, 3], list(range(8))):
