@@ -26,6 +26,8 @@ BETTING: Mapping[str, Betting] = {
     "table.closed": "closed",
 }
 """The outcomes that open or close betting."""
+_NO_DICE_OUT = RESULTS | {"table.closed"}
+"""The outcomes after which no dice are out until betting closes again."""
 Games = Callable[[str], RuleSetGame]
 _decode_anchor = msgspec.json.Decoder(Anchor).decode
 _decode_step = msgspec.json.Decoder(Step).decode
@@ -45,7 +47,7 @@ class EnrolledTable:
     betting_seq: int
     """The number of the outcome that last opened or closed betting; 0 if there is none."""
     decided_seq: int
-    """The number of the newest result; 0 if there is none."""
+    """The number of the newest result or closing of the table; 0 if there is none."""
     round: int | None
     """The round of bets; None if the table has not reported one."""
     anchor: Anchor
@@ -56,18 +58,19 @@ class EnrolledTable:
     early: dict[int, tuple[Delivery, Outcome]] = field(default_factory=dict)
 
     def follow_bets(self, outcome: Outcome) -> None:
-        """Update the state of betting if an outcome opens or closes it, or decides an attempt."""
+        """Update the state of betting if an outcome opens or closes it, or ends an attempt."""
         if outcome.type in BETTING:
             self.betting, self.betting_seq = BETTING[outcome.type], outcome.seq
             if isinstance(outcome.data, Bets):
                 self.round = outcome.data.round
-        elif outcome.type in RESULTS:
+        if outcome.type in _NO_DICE_OUT:
             self.decided_seq = outcome.seq
 
     @property
     def dice_out(self) -> bool:
-        """Whether betting is closed and the throw undecided, according to the outcomes settled so far. Always
-        False in a game that does not accept bets made with the dice out.
+        """Whether betting is closed for a throw that is undecided, according to the outcomes settled so far.
+
+        Always False in a game that does not accept bets made with the dice out.
         """
         closed = self.game.wagers.accepts_late and self.betting == "closed"
         return closed and self.decided_seq < self.betting_seq
@@ -151,10 +154,10 @@ def _betting_of(connection: Connection, table: str) -> tuple[int, int | None]:
 
 
 def _decided_of(connection: Connection, table: str) -> int:
-    """Return the number of a table's newest result; 0 if there is none."""
+    """Return the number of a table's newest result or closing; 0 if there is none."""
     outcomes = schema.outcomes
     newest = select(func.max(outcomes.c.seq)).where(
-        outcomes.c.table_name == table, outcomes.c.type.in_(list(RESULTS))
+        outcomes.c.table_name == table, outcomes.c.type.in_(list(_NO_DICE_OUT))
     )
     seq: int | None = connection.execute(newest).scalar_one()
     return 0 if seq is None else seq

@@ -7,6 +7,7 @@ import msgspec
 import pytest
 
 from controller.journal.keys import Key
+from controller.model.outcomes import TableEvent
 from controller.publish.betting import OpenStatement, statement_bytes
 from controller.settlement_service.account_requests import AccountRequests
 from controller.settlement_service.engine import Engine
@@ -25,12 +26,16 @@ class LateWagerCase:
     def __init__(self, house: House, table: SealedTable) -> None:
         self.house, self.table = house, table
         house.player("ann", 1_000)
-        self.engine = Engine(house.store, lambda: 0, gate=Gate(lambda: NONCE, 0.0, 0.0))
-        self.engine.gate.connect(lambda _table, _nonce: None, self.line)
-        self.desk = AccountRequests(self.engine)
+        self.restart()
         self.said: Callable[[LateWager], list[bytes]] = lambda wager: [self.word(wager)]
         self.asked: list[LateWager] = []
         self.bets = 0
+
+    def restart(self) -> None:
+        """Start an engine on the database; it has only the data that the database stores."""
+        self.engine = Engine(self.house.store, lambda: 0, gate=Gate(lambda: NONCE, 0.0, 0.0))
+        self.engine.gate.connect(lambda _table, _nonce: None, self.line)
+        self.desk = AccountRequests(self.engine)
 
     def line(self, table: str, nonce: str, wager: LateWager) -> MissingStatement | None:
         assert (table, nonce) == (self.table.name, NONCE)
@@ -181,10 +186,20 @@ def test_while_bets_are_open_or_after_a_restart_between_rolls_no_late_bet_is_acc
     assert late.asked == []
 
 
+@pytest.mark.parametrize("restarts", [False, True])
+def test_at_a_closed_table_a_late_bet_is_refused_without_asking_the_table(
+    late: LateWagerCase, *, restarts: bool
+) -> None:
+    late.lands()
+    late.engine.deliver([late.table.publish_outcome("table.closed", TableEvent(cause="close_table"))])
+    if restarts:
+        late.restart()
+    assert late.bet() == "C34-MK-1b"
+    assert late.asked == []
+
+
 def test_a_restart_with_the_dice_out_knows_that_they_are(late: LateWagerCase) -> None:
-    late.engine = Engine(late.house.store, lambda: 0, gate=Gate(lambda: NONCE, 0.0, 0.0))
-    late.engine.gate.connect(lambda _table, _nonce: None, late.line)
-    late.desk = AccountRequests(late.engine)
+    late.restart()
     assert late.bet() == ""
 
 
