@@ -8,7 +8,7 @@ digests of tokens.
 import json
 from collections.abc import Callable, Sequence
 from hashlib import sha256
-from typing import Any, Literal, cast
+from typing import Any, Literal, NamedTuple, cast
 
 import msgspec
 from pydantic import TypeAdapter
@@ -48,6 +48,14 @@ from controller.settlement_service.ledger import player_account
 
 MAX_LISTED = 1000
 """Maximum number of tables, alarms or wagers in one answer, which must fit into one frame."""
+
+
+class Counts(NamedTuple):
+    """The numbers of tables, halted tables and alarms that nobody has cleared."""
+
+    tables: int
+    halted: int
+    alarms: int
 
 
 class Views:
@@ -120,6 +128,15 @@ class Views:
             )
             for row in rows
         ]
+
+    def counts(self) -> Counts:
+        """Count the tables and alarms, including those beyond `MAX_LISTED`."""
+        tables, alarms = schema.tables, schema.alarms
+        uncleared = select(func.count()).select_from(alarms).where(alarms.c.cleared_us.is_(None))
+        with self._engine.work() as work:
+            of_tables = work.connection.execute(select(func.count(), func.count(tables.c.halted))).one()
+            of_alarms = work.connection.execute(uncleared).scalar_one()
+        return Counts(of_tables[0], of_tables[1], of_alarms)
 
     def rounds(self, table: str, limit: int) -> list[RoundView]:
         """Return a table's rounds, newest first."""
@@ -292,16 +309,15 @@ class HttpRequests:
 
     def health(self) -> HttpAnswer:
         """Return the state of the engine, its database and its broker. Raises DatabaseUnavailable."""
-        tables, alarms = self._views.tables(), self._views.alarms()
+        counts = self._views.counts()
         if self._engine.write_fault is not None:
             raise DatabaseUnavailable(self._engine.write_fault)
-        halted = sum(table.halted is not None for table in tables)
         broker = self._broker()
         health = Health(
-            status="attention" if alarms or halted or broker == "away" else "ok",
-            tables=len(tables),
-            halted=halted,
-            alarms=len(alarms),
+            status="attention" if counts.alarms or counts.halted or broker == "away" else "ok",
+            tables=counts.tables,
+            halted=counts.halted,
+            alarms=counts.alarms,
             broker=broker,
         )
         return model_answer(health)

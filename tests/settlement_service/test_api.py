@@ -17,8 +17,10 @@ from schemathesis.specs.openapi.checks import (
     response_schema_conformance,
     status_code_conformance,
 )
+from sqlalchemy import update
 
 from controller.journal.keys import Key
+from controller.settlement_service import http_requests, schema
 from controller.settlement_service.http_process import make_app
 from controller.settlement_service.http_requests import HttpRequests, Tokens, digest_of
 from controller.settlement_service.store import Store
@@ -208,6 +210,23 @@ def test_no_secret_is_stored(client: TestClient, house: House, tmp_path: Path) -
     kept = (tmp_path / "settlement.db").read_bytes()
     assert digest_of(STAFF).encode() in kept
     assert STAFF.encode() not in kept
+
+
+def test_health_counts_tables_and_alarms_beyond_those_that_are_listed(
+    house: House, client: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(http_requests, "MAX_LISTED", 1)
+    with house.engine.work() as work:
+        work.connection.execute(update(schema.tables).values(halted="outcome 1 can't be applied"))
+        for table in ("craps-1", "wheel-1"):
+            work.alarm(table, "table_halted", "outcome 1 can't be applied")
+    assert client.get("/health").json() == {
+        "status": "attention",
+        "tables": 2,
+        "halted": 2,
+        "alarms": 2,
+        "broker": "none",
+    }
 
 
 def test_a_database_that_does_not_answer_is_reported(house: House, client: TestClient) -> None:
