@@ -37,6 +37,7 @@ from controller.journal.keys import PublicKey
 from controller.journal.opening import ACCEPTABLE
 from controller.journal.reading import Reader
 from controller.journal.recall import RecalledOutcome, recall
+from controller.journal.shifts import NOBODY
 from controller.journal.verify import Keyring
 from controller.model.outcomes import OUTCOME_TYPES
 from controller.model.printable import printable
@@ -344,7 +345,9 @@ def _show_recalled(recalled: RecalledOutcome) -> None:
     for effect in (recalled.outcome, *judged, *recalled.corrections):
         for line in effect_lines(effect, explain=True, stamp=stamp):
             print(line)
-    if recalled.ruled_by:
+    if recalled.ruled_by == NOBODY:
+        print("no ruling; the next attempt closed it")
+    elif recalled.ruled_by:
         print(printable(f"ruled by {recalled.ruled_by}"))
     signed = "signed by the table" if recalled.signed else "NOT signed by the table's key"
     quality = "" if row.wall.synced else ", clock not synchronized"

@@ -15,10 +15,13 @@ import pytest
 
 import controller
 from controller.cli.main import main
+from controller.engine.session import Session
 from controller.journal import contents
 from controller.journal.keys import load_key
-from tests.journal.rig import NAME, Rig, append, begin, durable, play_throws, rig_in
+from controller.machines.setup import NextNumbers, State
+from tests.journal.rig import NAME, Rig, append, begin, durable, play_throws, rig_in, session_steps, setup_at
 from tests.journal.tamper import sql, tamper
+from tests.scenes import SECOND_US, throw
 
 AS_ANOTHER_USER = """
 import os, sys
@@ -269,3 +272,18 @@ def test_every_journaled_event_can_be_selected_by_type() -> None:
     assert "identity.checked" in noted
     assert "control.used" in named
     assert noted | set(named) | {"fault.began", "fault.over"} == set(contents.EVENTS)
+
+
+def test_recall_says_that_nobody_ruled_on_a_review_that_the_next_throw_closed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rig = rig_in(tmp_path)
+    session = Session(setup_at(NextNumbers(), State()))
+    with rig.open() as journal:
+        begin(journal)
+        for step in session_steps(session, [*throw(SECOND_US, confidence=0.3), *throw(20 * SECOND_US)]):
+            durable(append(journal, step))
+    (void,) = (row for row in rig.published if row.name == "roll.no_roll")
+    main(["recall", f"{NAME}/1/{void.seq}", "--journal", str(rig.place.journal)])
+    printed = capsys.readouterr().out.splitlines()
+    assert "no ruling; the next attempt closed it" in printed
