@@ -74,7 +74,8 @@ _COMMON_RESPONSES: dict[int, dict[str, object]] = {
     431: {"model": Refused, "description": "The request's headers are too long."},
     503: {
         "model": Refused,
-        "description": "The engine or its database does not respond; repeat the request with the same key.",
+        "description": "The engine or its database is busy or does not respond; repeat the request with the"
+        " same key.",
     },
 }
 _BODY: dict[int, dict[str, object]] = {
