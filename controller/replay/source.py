@@ -315,6 +315,7 @@ PAUSE_US = 10_000_000
 """The pause assumed at a restart of the recorder's clock; longer than a watchdog's timeout."""
 _LATEST_MS = 2**53 // 1000
 _MAX_CAPTURE_SHOWN = 40
+_TOO_LONG = f"more than {MAX_LINE_BYTES:,} bytes"
 
 
 class CapturedLine(NamedTuple):
@@ -329,7 +330,7 @@ class Capture:
 
     `lines` counts the lines read so far, `restarts` the restarts of the recorder's clock, and `skipped` the
     bad lines skipped by a lenient reader. `truncated` is set if the last line was cut off. Iteration raises
-    LogError if the file is damaged, a line is too long or, with a reader that is not lenient, a line is bad.
+    LogError if the file is damaged or, with a reader that is not lenient, a line is bad.
     """
 
     def __init__(self, stream: BinaryIO, name: str, *, lenient: bool = False) -> None:
@@ -352,9 +353,14 @@ class Capture:
                 yield captured
 
     def _read(self, line: bytes) -> CapturedLine | None:
+        if len(line) > MAX_LINE_BYTES:
+            self._skip(_TOO_LONG)
+            return None
         written, tab, text = line.partition(b"\t")
         if not tab or not written.isdigit() or len(written) > len(str(_LATEST_MS)):
-            self._skip(line)
+            mark = byte_order_mark(line)
+            shown = line[:_MAX_CAPTURE_SHOWN].decode("ascii", "backslashreplace")
+            self._skip(mark or shown or "an empty line")
             return None
         ms = int(written)
         if ms < self._last_ms:
@@ -363,9 +369,7 @@ class Capture:
         self._last_ms = ms
         return CapturedLine(ms * 1000 + self._shift_us, text)
 
-    def _skip(self, line: bytes) -> None:
-        mark = byte_order_mark(line)
-        found = mark or line[:_MAX_CAPTURE_SHOWN].decode("ascii", "backslashreplace") or "an empty line"
+    def _skip(self, found: str) -> None:
         bad = BadLineError(self.name, self.lines, found, EXPECTED)
         if not self._lenient:
             raise bad
@@ -378,7 +382,10 @@ class Capture:
             *lines, rest = (rest + block).split(b"\n")
             yield from lines
             if len(rest) > MAX_LINE_BYTES:
-                raise BadLineError(self.name, self.lines + 1, f"more than {MAX_LINE_BYTES:,} bytes", EXPECTED)
+                if not self._lenient:
+                    raise BadLineError(self.name, self.lines + 1, _TOO_LONG, EXPECTED)
+                # One byte above the maximum shows that the line is too long; more would only fill memory.
+                rest = rest[: MAX_LINE_BYTES + 1]
         if self.truncated or (rest and b"\t" not in rest):
             self.truncated = True
         elif rest:

@@ -5,7 +5,7 @@ from io import BytesIO
 
 import pytest
 
-from controller.replay.source import PAUSE_US, BadLineError, Capture, LogError
+from controller.replay.source import BLOCK_BYTES, MAX_LINE_BYTES, PAUSE_US, BadLineError, Capture, LogError
 
 
 def read(data: bytes, *, lenient: bool = False) -> tuple[Capture, list[tuple[int, bytes]]]:
@@ -57,3 +57,14 @@ def test_a_lenient_reader_skips_bad_lines_and_counts_them() -> None:
 def test_a_line_without_an_end_is_limited() -> None:
     with pytest.raises(LogError, match="more than 1,048,576 bytes"):
         read(b"1\t" + b"x" * 2_000_000)
+
+
+@pytest.mark.parametrize("size", [MAX_LINE_BYTES, MAX_LINE_BYTES + BLOCK_BYTES, 3 * MAX_LINE_BYTES])
+@pytest.mark.parametrize("end", [b"\n3\t 9\n", b""])
+def test_a_line_that_is_too_long_is_skipped_by_a_lenient_reader_only(size: int, end: bytes) -> None:
+    data = b"1\t 8\n2\t" + b"x" * size + end
+    with pytest.raises(BadLineError, match=r"line 2: found more than 1,048,576 bytes.*--lenient"):
+        read(data)
+    capture, lines = read(data, lenient=True)
+    assert ([text for _, text in lines], capture.skipped) == ([b" 8", b" 9"] if end else [b" 8"], 1)
+    assert "line 2: found more than 1,048,576 bytes" in str(capture.first_skipped)
