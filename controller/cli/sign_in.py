@@ -166,8 +166,8 @@ def add_people_arguments(parser: argparse.ArgumentParser) -> None:
 def run_people(arguments: argparse.Namespace) -> int:
     """Run the command.
 
-    Return 1 if the person can't be removed or unlocked, 2 for any other bad input, and 3 if the sign-in
-    process does not respond.
+    Return 1 if the person to be removed does not exist or the person can't be unlocked, 2 for any other bad
+    input, and 3 if the sign-in process does not respond.
     """
     if (arguments.name is None) != (arguments.do == "list"):
         expected = "no name" if arguments.do == "list" else "a name"
@@ -188,13 +188,12 @@ def run_people(arguments: argparse.Namespace) -> int:
                     print(f"{one.name:<20} {', '.join(one.roles)}{'  (card)' if one.card else ''}")
                 return OK
             case "remove":
-                write_register(file, register.without_person(arguments.name))
-                print(f"{arguments.name} may no longer sign in")
+                return _remove(arguments.name, register, file)
             case _:
                 _add(arguments, register, file)
     except RegisterError as error:
         say(f"people {arguments.do}: {error}")
-        return FAILED if arguments.do == "remove" else BAD_INPUT
+        return BAD_INPUT
     except FileNotFoundError:
         say(f"{file.parent}: this folder does not exist; start `tablectl sign_in`, which creates it")
         return BAD_INPUT
@@ -221,6 +220,17 @@ def _add(arguments: argparse.Namespace, register: Register, file: Path) -> None:
     by = "PIN or card" if card else "PIN"
     replaced = ", replacing the previous entry" if existing else ""
     print(f"{name} may sign in by {by} as {', '.join(roles)}{replaced}")
+
+
+def _remove(name: str, register: Register, file: Path) -> int:
+    try:
+        without = register.without_person(name)
+    except RegisterError as error:
+        say(f"people remove: {error}")
+        return FAILED
+    write_register(file, without)
+    print(f"{name} may no longer sign in")
+    return OK
 
 
 def _read_secret(what: str) -> str:

@@ -72,6 +72,24 @@ def test_the_removed_person_is_named(
     assert "ann may no longer sign in" in capsys.readouterr().out
 
 
+def test_an_unknown_person_cannot_be_removed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert people("remove", "ann", "--people", str(tmp_path)) == 1
+    assert "people remove: there is no person named 'ann'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "words", [("list",), ("add", "ann", "--role", "dealer"), ("remove", "ann")], ids=lambda words: words[0]
+)
+def test_an_invalid_register_is_bad_input_for_every_action(
+    words: tuple[str, ...], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / REGISTER_FILE
+    file.write_text("no register")
+    file.chmod(0o600)
+    assert people(*words, "--people", str(tmp_path)) == 2
+    assert f"people {words[0]}: {file} is not a register" in capsys.readouterr().err
+
+
 def test_a_folder_not_yet_made_by_the_sign_in_process_is_reported(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
