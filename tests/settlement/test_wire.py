@@ -107,6 +107,26 @@ def test_a_whole_run_ends_with_the_bets_that_are_left() -> None:
     assert err.getvalue() == ""
 
 
+@pytest.mark.parametrize(
+    ("to", "says"),
+    [
+        (0, "reduce must leave a stake; use remove to take the whole bet down"),
+        (-1, "an amount must be 1 to 1,000,000,000,000,000 cents; found -1"),
+    ],
+)
+def test_a_reduction_that_leaves_no_stake_is_refused_with_the_request_for_it(to: int, says: str) -> None:
+    requests = [{**BET, "wager": "yo"}, {"do": "reduce", "id": "b1", "to": to}]
+    refused, pending = list(settle([json.dumps(line).encode() for line in requests], open_book("craps-v1")))
+    assert json.loads(refused) == {
+        "id": "b1",
+        "do": "reduce",
+        "status": "refused",
+        "rule": "BOOK-AMOUNT",
+        "reason": says,
+    }
+    assert json.loads(pending)["stake"] == 500
+
+
 def test_no_requests_give_no_lines() -> None:
     assert list(settle([b"\n", b"  \r\n"], open_book("craps-v1"))) == []
 
