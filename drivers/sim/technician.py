@@ -35,6 +35,8 @@ LAMP = "test"
 IDLE = frozenset({"", "off", "on"})
 REACTION_US = 400_000
 PLACEMENT_NOISE_MM = 0.7
+ROTOR_REV_PER_S = 0.4
+"""The rotor's speed when turned by hand: 24 rpm. A wheel in play turns at 10 to 25 rpm."""
 BETS_PLACED_US = 5_000_000
 """Part of a game that a test skips: the wheel's betting time."""
 CONSOLE = "console"
@@ -151,7 +153,7 @@ class Technician:
 
     def rotor(self, _what: str, now_us: int) -> Feed:
         """Turn the rotor by hand."""
-        return self._turn_rotor(now_us, turns=5.0, pocket=0, seen=(RotorIndex,))
+        return self._turn_rotor(now_us, turns=9.0, pocket=0, seen=(RotorIndex,))
 
     def pocket(self, number: str, now_us: int) -> Feed:
         """Turn the rotor by hand with the ball in a pocket."""
@@ -188,8 +190,10 @@ class Technician:
         speed = launch_speed(law, bowl, turns)
         ball = run(law, bowl, launch_s=start_s + 0.2, start=rng.random(), direction=1, speed=speed)
         settle_s = ball.end_s + 1.0 if settle_s_after is None else start_s + settle_s_after
-        end_s = settle_s + (1.0 if settle_s_after is None else 18.0)
-        rotor = Rotor(start_s, end_s, mark=rng.random(), speed=-0.5, bearing=Bearing(fraction=0.008))
+        end_s = settle_s + (1.0 if settle_s_after is None else 23.0)
+        rotor = Rotor(
+            start_s, end_s, mark=rng.random(), speed=-ROTOR_REV_PER_S, bearing=Bearing(fraction=0.008)
+        )
         fall = Fall((), settle_s, pocket / len(self._wheel.pockets_clockwise))
         play = Play([ball], rotor, fall, lift_s=end_s)
         sensed = sense(rng, self._wheel, Optics(), play, Faults()).readings

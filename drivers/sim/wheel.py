@@ -122,12 +122,14 @@ def missed_pulses(croupier: Croupier) -> RuledSpin:
 
 
 def dying_beam(croupier: Croupier) -> RuledSpin:
-    """One beam of three or more fails in the middle of a spin."""
+    """One beam fails in the middle of a spin."""
     spin = _draw_valid(croupier, 9)
     beams = len(croupier.house.wheel.beams_deg)
-    if beams > 2:
-        spin.faults.dead_beams = frozenset((croupier.rng.randrange(beams),))
-        spin.faults.dead_from_s = croupier.rng.uniform(spin.launch_s, spin.ball.end_s)
+    spin.faults.dead_beams = frozenset((croupier.rng.randrange(beams),))
+    spin.faults.dead_from_s = croupier.rng.uniform(spin.launch_s, spin.ball.end_s)
+    if beams == 2:
+        # One beam alone can't show the ball's direction, if the other one fails before it is known.
+        spin.also_accept("direction", "review")
     return RuledSpin(spin)
 
 

@@ -3,6 +3,7 @@
 `python -m tests.sim.soak --seconds N` plays more of them.
 """
 
+import msgspec
 import pytest
 
 from controller.model.outcomes import RollReview, SpinCalled, SpinReview
@@ -44,6 +45,13 @@ def test_a_session_of_every_kind_of_spin(seed: int) -> None:
 @pytest.mark.parametrize("kind", wheel.KINDS)
 def test_a_session_of_one_kind_of_spin(kind: str) -> None:
     header, feed, scenes = wheel.simulate(77, {kind: 1.0}, 3)
+    assert disagreements(scenes, outcomes_of(header, feed, arrivals=True)) == []
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_beam_that_dies_at_a_wheel_with_two_beams(seed: int) -> None:
+    on = msgspec.structs.replace(wheel.AMERICAN, beams_deg=(25, 140))
+    header, feed, scenes = wheel.simulate(seed, {"dying_beam": 1.0}, 4, wheel=on)
     assert disagreements(scenes, outcomes_of(header, feed, arrivals=True)) == []
 
 

@@ -3,6 +3,7 @@
 from itertools import pairwise
 from random import Random
 
+import msgspec
 import pytest
 
 from controller.model.geometry import Wheel
@@ -11,6 +12,7 @@ from drivers.sim import wheel
 from drivers.sim.scenes import Scene
 
 SEEDS = range(5)
+TWO_BEAMS = msgspec.structs.replace(wheel.AMERICAN, beams_deg=(25, 140))
 
 
 def play(kind: str, seed: int, on: Wheel = wheel.AMERICAN) -> tuple[Scene, list[AnyReading]]:
@@ -86,6 +88,22 @@ def test_each_beam_sees_every_turn_once_unless_it_is_meant_to_fail(seed: int) ->
 def test_a_dead_beam_is_never_seen() -> None:
     _, feed, _ = wheel.simulate(5, n=4, wheel=wheel.AMERICAN, dead_beams=frozenset((1,)))
     assert {r.beam for _, r in feed if isinstance(r, BallBeam)} == {0, 2}
+
+
+@pytest.mark.parametrize("on", [wheel.AMERICAN, TWO_BEAMS], ids=["three beams", "two beams"])
+def test_a_dying_beam_misses_the_rest_of_the_run(on: Wheel) -> None:
+    missed_most = 0
+    for seed in SEEDS:
+        _, readings = play("dying_beam", seed, on)
+        pulses = [r.beam for r in readings if isinstance(r, BallBeam)]
+        passes = [pulses.count(beam) for beam in range(len(on.beams_deg))]
+        missed_most = max(missed_most, max(passes) - min(passes))
+    assert missed_most > 1
+
+
+def test_a_spin_with_a_dying_beam_may_be_reviewed_only_if_one_other_beam_remains() -> None:
+    assert play("dying_beam", 1, TWO_BEAMS)[0].truth.allowed == ("valid", "review")
+    assert play("dying_beam", 1)[0].truth.allowed == ("valid",)
 
 
 @pytest.mark.parametrize("seed", SEEDS)

@@ -1,6 +1,7 @@
 """The steps of a guided test: each sensor passes or fails, with a value and a limit."""
 
 from collections.abc import Sequence
+from itertools import pairwise
 from random import Random
 
 import pytest
@@ -19,6 +20,7 @@ from controller.model.readings import (
 from controller.settings.tables import load_table
 from controller.technician.plan import steps_for
 from controller.technician.steps import DrawCard, OpenClose, PressButtons, SensorFinding
+from controller.technician.wheel_steps import MIN_INDEX_PASSES
 from drivers.sim.setting import types_for, with_technician
 from drivers.sim.technician import Technician
 from drivers.sim.wheel import croupier_at
@@ -58,6 +60,20 @@ def test_a_healthy_device_passes_every_step_that_tests_it(table: str, device: st
     for word, findings in played(table, device).items():
         assert findings
         assert [(one.status, one.says) for one in findings if one.status != "pass"] == [], word
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize(
+    ("request_text", "turns"), [("rotor_turn", MIN_INDEX_PASSES), ("spin_ball", 3), ("pocket_17", 8)]
+)
+def test_the_simulated_technician_turns_the_rotor_no_faster_than_a_wheel_in_play(
+    request_text: str, turns: int, seed: int
+) -> None:
+    virtual = with_technician(ROULETTE, types_for(ROULETTE), seed=seed, report=print)
+    Technician(virtual, None, WHEEL).do(request_text, 1_000_000_000)
+    passes = [reading.t for _, reading in virtual._feed if isinstance(reading, RotorIndex)]
+    assert len(passes) >= turns
+    assert all(10 <= 60e6 / (after - before) <= 25 for before, after in pairwise(passes))
 
 
 @pytest.mark.parametrize(
