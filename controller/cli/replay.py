@@ -473,7 +473,8 @@ def remarks_on(log: Log, late: int) -> Iterator[str]:
     if log.unknown:
         named = ", ".join(f"{name} x{count}" for name, count in log.unknown.most_common(_MAX_NAMED))
         more = f" and {len(log.unknown) - _MAX_NAMED} more" if len(log.unknown) > _MAX_NAMED else ""
-        yield f"{log.name}: ignored {sum(log.unknown.values())} unknown kinds or fields: {named}{more}"
+        found = counted(log.unknown.total(), "unknown kind or field", "unknown kinds or fields")
+        yield f"{log.name}: ignored {found}: {named}{more}"
     if log.skipped:
         yield f"{log.name}: skipped {counted(log.skipped, 'bad line')}, the first: {log.first_skipped}"
     if late:

@@ -179,8 +179,7 @@ class GpioDevice(ABC):
 
     def on_overflow(self, now_us: int, lost: int) -> list[AnyReading]:
         """Handle edges lost because the table was busy."""
-        edges = "one edge" if lost == 1 else f"{lost} edges"
-        amount = f"at most {edges} (the number discarded on all lines together)"
+        amount = f"at most {_edges(lost)} (the number discarded on all lines together)"
         readings: list[AnyReading] = []
         for name, line in self.lines.items():
             readings += self._report_changes(now_us, name, line.lost(self._received_us), amount)
@@ -332,7 +331,7 @@ class GpioDevice(ABC):
                     readings += self.on_change(now_us, name, event)
                 case EdgesLost():
                     self.on_gap(name)
-                    seen = f"lost {amount or f'{event.edges} edges'}"
+                    seen = f"lost {amount or _edges(event.edges)}"
                     readings += self.report_fault(
                         now_us, name, "lost_edges", seen, since_us=event.since_us + 1, momentary=True
                     )
@@ -379,3 +378,7 @@ class GpioDevice(ABC):
 def _read_due_us(line: InputLine) -> int | None:
     """Return when to read a line; None for a babbling line, which is read only every READ_ALL_US."""
     return None if line.babbling else line.read_due_us
+
+
+def _edges(count: int) -> str:
+    return "one edge" if count == 1 else f"{count} edges"

@@ -126,6 +126,13 @@ class TestReporting:
         assert "ignored 3 unknown kinds or fields: kind `zap` x2, field `mood` of `input` x1" in printed.err
         assert "table.locked" in printed.out
 
+    def test_a_single_unknown_field_is_counted_in_the_singular(
+        self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        path = write(tmp_path / "a.jsonl", HEADER, {**LOCK, "mood": 1})
+        assert main(["replay", str(path)]) == 0
+        assert "ignored 1 unknown kind or field: field `mood` of `input` x1" in capsys.readouterr().err
+
     def test_lenient_skips_and_counts_bad_lines(
         self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:

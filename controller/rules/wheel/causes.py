@@ -351,8 +351,7 @@ def revolutions_unclear(case: Case) -> Reason | None:
     """R-SPIN-2 needs a run that is certainly long enough."""
     ball, required = case.ball, case.rules.min_revolutions
     if ball is None:
-        pulses = len(case.trace.pulses)
-        return case.reason("revolutions_unclear", f"the {pulses} beam pulses do not form the run of a ball")
+        return case.reason("revolutions_unclear", _no_run(len(case.trace.pulses)))
     if ball.turns_from >= required or too_few_revolutions(case) is not None:
         return None
     silence = ""
@@ -361,6 +360,14 @@ def revolutions_unclear(case: Case) -> Reason | None:
     elif ball.silent_at_us is not None:
         silence = "; turns before a silence of the beams are not counted"
     return case.reason("revolutions_unclear", case.turns_seen() + silence)
+
+
+def _no_run(pulses: int) -> str:
+    if not pulses:
+        return "no beam detected the ball"
+    if pulses == 1:
+        return "a single beam pulse does not form the run of a ball"
+    return f"the {pulses} beam pulses do not form the run of a ball"
 
 
 def fell_silent(case: Case) -> Reason | None:

@@ -104,7 +104,8 @@ class Wheel(Board):
         lost = self.hardware.lost_edges()
         if lost == self.lost:
             return []
-        seen = str(lost - self.lost) + " edges lost"
+        count = lost - self.lost
+        seen = str(count) + (" edge lost" if count == 1 else " edges lost")
         self.lost = lost
         fields = [("code", "sentences_lost"), ("reason", seen)]
         return [("device_down", fields, now_us), ("device_up", [("code", "up")], now_us)]

@@ -2,12 +2,14 @@
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
 pytest.importorskip("serial", reason="pyserial comes with the `hardware` extra")
 
 from controller.model.readings import BallBeam, BallDrop, DeviceDown, Input, PocketBall, RotorIndex, Switch
+from drivers.firmware.wheel.board import Wheel
 from tests.drivers.firmware.bench import PYTHONS, Bench
 from tests.drivers.link.ptys import now_us
 
@@ -114,6 +116,15 @@ def test_a_wheels_lamp_is_lit_and_goes_dark_when_the_table_falls_silent(bench: M
     wheel.wait_for_output("out 8 1")
     wheel.leave()
     wheel.wait_for_output("out 8 0")
+
+
+@pytest.mark.parametrize(("lost", "reason"), [(1, "1 edge lost"), (2, "2 edges lost")])
+def test_a_wheel_board_reports_how_many_edges_were_lost(lost: int, reason: str) -> None:
+    hardware = Mock()
+    hardware.lost_edges.return_value = lost
+    down, up = Wheel(hardware, WHEEL).report_lost_edges(1000)
+    assert down == ("device_down", [("code", "sentences_lost"), ("reason", reason)], 1000)
+    assert up[0] == "device_up"
 
 
 def test_noise_on_the_line_costs_a_board_no_reading(bench: Maker) -> None:

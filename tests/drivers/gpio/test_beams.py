@@ -148,6 +148,7 @@ def test_a_loss_long_ago_carries_a_time_that_the_table_still_accepts(wheel: Beam
     wheel.drive("beam-0", active=True)
     (lost,) = wheel.of(DeviceFault)
     assert lost.t == wheel.time.us - 100_000
+    assert "beam-0 (GPIO5) lost one edge" in lost.reason
 
 
 def test_continuing_losses_are_reported_again_but_not_every_time(wheel: BeamsBench) -> None:

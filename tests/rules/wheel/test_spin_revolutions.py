@@ -162,6 +162,21 @@ def test_R_SPIN_2_random_pulses_prove_no_run() -> None:
     assert "revolutions_unclear" in codes(verdict)
 
 
+@pytest.mark.parametrize(
+    ("pulses", "seen"),
+    [
+        (0, "no beam detected the ball"),
+        (1, "a single beam pulse does not form the run of a ball"),
+        (2, "the 2 beam pulses do not form the run of a ball"),
+    ],
+)
+def test_R_SPIN_2_a_spin_with_hardly_any_pulses_says_how_many(pulses: int, seen: str) -> None:
+    missing = PLAIN.of(BallBeam)[pulses:]
+    verdict = judged(PLAIN, [reading for reading in PLAIN.readings if reading not in missing])
+    assert verdict.ruling is Ruling.REVIEW
+    assert [reason.seen for reason in verdict.reasons if reason.code == "revolutions_unclear"] == [seen]
+
+
 def test_R_SPIN_2_a_silent_drop_sensor_does_not_change_what_is_proved() -> None:
     verdict = judged(PLAIN, PLAIN.without(BallDrop))
     assert (verdict.ruling, verdict.number) == (Ruling.VALID, PLAIN.number)
