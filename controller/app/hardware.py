@@ -32,7 +32,7 @@ from controller.model.readings import (
     WheelStatus,
     kind_of,
 )
-from drivers.node.device import KEY
+from drivers.node.device import KEY, KEY_DIGITS
 
 CREATE_KEY = "to create a key, run: tablectl keys make node FILE"
 
@@ -73,13 +73,13 @@ def key_in(path: Path) -> str:
         hint = f"make the controller's user its owner; run: chown table {path}" if denied else CREATE_KEY
         raise KeyFileError(f"an unreadable file {path} ({why})", "a node's key", hint) from error
     except UnicodeDecodeError as error:
-        raise KeyFileError("bytes that are not text", "32 to 128 hexadecimal digits", CREATE_KEY) from error
+        raise KeyFileError("bytes that are not text", KEY_DIGITS, CREATE_KEY) from error
     if mode & stat.S_IRWXO:
         raise KeyFileError(
             f"mode {stat.S_IMODE(mode):04o}", "no access for other users", f"run: chmod 0600 {path}"
         )
     if not KEY.fullmatch(text):
-        raise KeyFileError("text that is not a key", "32 to 128 hexadecimal digits", CREATE_KEY)
+        raise KeyFileError("text that is not a key", KEY_DIGITS, CREATE_KEY)
     return text
 
 

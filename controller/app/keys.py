@@ -8,7 +8,6 @@ that key is lost or is a node's key.
 
 import errno
 import os
-import re
 import stat
 import subprocess
 from collections.abc import Callable, Iterator, Sequence
@@ -37,13 +36,13 @@ from controller.journal.keys import (
 )
 from controller.journal.opening import Authorization, KeyReplacement, check_replaceable, replace_key
 from controller.publish.identity import read_pin, write_pin
+from drivers.node.device import KEY, KEY_DIGITS
 
 Kind = Literal["console", "release", "node"]
 PUBLISHED = frozenset({"console", "release"})
 """Kinds of keys whose public key is stored in a `.pub` file, for programs that verify signatures."""
 NODE_BYTES = 16
 """The size of a sensor node's HMAC key in bytes; the file contains it as 32 hexadecimal digits."""
-_NODE = re.compile(r"[0-9a-fA-F]{32,128}")
 
 
 class KeyFault(Exception):
@@ -86,8 +85,8 @@ def public_of(kind: Kind, path: Path) -> str:
     """Return a key's public key in hex, or the fingerprint of a node's key."""
     if kind == "node":
         text = path.read_text(encoding="ascii").strip()
-        if not _NODE.fullmatch(text):
-            raise KeyFault(f"{path}: found text that is not a key, expected 32 to 128 hexadecimal digits")
+        if not KEY.fullmatch(text):
+            raise KeyFault(f"{path}: found text that is not a key, expected {KEY_DIGITS}")
         return sha256(text.lower().encode()).hexdigest()[:32]
     return load_key(path, kind).public.raw.hex()
 

@@ -22,7 +22,7 @@ from controller.cli.shell import BAD_INPUT, FAILED, OK, add_subcommand, inaccess
 from controller.model.conversion import decode_strict
 from drivers.firmware.shared.identity import SETTINGS, format_firmware_id, hash_files
 from drivers.firmware.shared.program import VERSION
-from drivers.node.device import KEY
+from drivers.node.device import KEY, KEY_DIGITS
 from drivers.node.sentences import NODE_NAME
 
 BOARDS = ("console", "wall", "wheel")
@@ -262,7 +262,7 @@ def _settings(arguments: argparse.Namespace) -> dict[str, object]:
         key = arguments.key_file.read_text(encoding="ascii").strip()
         if not KEY.fullmatch(key):
             raise ValueError(
-                f"{arguments.key_file}: found no key, expected 32 to 128 hexadecimal digits;"
+                f"{arguments.key_file}: found no key, expected {KEY_DIGITS};"
                 " create a key with `tablectl keys make node FILE`"
             )
         settings["key"] = key

@@ -17,6 +17,7 @@ MAX_RESULTS = 64
 UNUSABLE_KEY_BYTES = 32
 """Length of the random key that replaces an unusable key, so that no board is accepted."""
 KEY = re.compile(r"(?:[0-9A-Fa-f]{2}){16,64}")
+KEY_DIGITS = "an even number of hexadecimal digits, 32 to 128"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +66,7 @@ class NodeSettings:
                 " letter or digit"
             )
         if self.key and not KEY.fullmatch(self.key):
-            raise ValueError("key: expected 32 to 128 hexadecimal digits")
+            raise ValueError(f"key: expected {KEY_DIGITS}")
         if self.max_per_s < 1:
             raise ValueError(f"max_per_s: found {self.max_per_s}, expected at least 1")
 

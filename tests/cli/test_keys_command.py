@@ -359,3 +359,13 @@ def test_the_user_of_a_command_is_taken_from_the_kernel_and_not_from_the_environ
     assert printed(capsys, "rotate", "node", str(file), "--reason", "yearly")[0] == 0
     _, out, _ = printed(capsys, "show", "node", str(file))
     assert f": {pwd.getpwuid(os.geteuid()).pw_name}, yearly" in out
+
+
+def test_a_nodes_key_with_an_odd_number_of_digits_is_not_a_key(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "node.key"
+    file.write_text("0" * 33)
+    file.chmod(0o600)
+    assert main(["keys", "show", "node", str(file)]) != 0
+    assert "expected an even number of hexadecimal digits, 32 to 128" in capsys.readouterr().err

@@ -298,7 +298,8 @@ def test_the_status_of_a_node_shows_its_identity_and_what_was_received() -> None
     ("wrong", "complaint"),
     [
         ({"node": "a b"}, "node: found 'a b', expected 1 to 16 letters"),
-        ({"key": "secret"}, "key: expected 32 to 128 hexadecimal digits"),
+        ({"key": "secret"}, "key: expected an even number of hexadecimal digits, 32 to 128"),
+        ({"key": "0" * 33}, "key: expected an even number of hexadecimal digits, 32 to 128"),
         ({"max_per_s": 0}, "max_per_s: found 0, expected at least 1"),
     ],
 )
