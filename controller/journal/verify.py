@@ -101,8 +101,8 @@ def _check_handover(connection: apsw.Connection, path: Path, row: Row, old: Publ
         raise JournalFault(
             "journal_bad_signature",
             where,
-            "a key change with an invalid signature",
-            "the signatures of both keys",
+            "a key change with a missing or invalid signature",
+            "the new key's signatures" if replaced.lost else "the signatures of both keys",
         )
     return replaced
 

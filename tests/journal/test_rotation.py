@@ -122,7 +122,7 @@ def test_no_key_is_replaced_while_the_controller_runs(rig: Rig) -> None:
             replace_key(rig.place, rig.key, another(rig), ANN, rig.wall())
 
 
-def forged(rig: Rig, signer: Key, *, proof_by: Key, new: Key) -> None:
+def forged(rig: Rig, signer: Key, *, proof_by: Key, new: Key, lost: bool = False) -> None:
     """Add a row that replaces the key, but is signed by a third key."""
     old = rig.key.public.raw
     replaced = KeyReplaced(
@@ -132,6 +132,7 @@ def forged(rig: Rig, signer: Key, *, proof_by: Key, new: Key) -> None:
         by="root",
         who="eve",
         reason="mine",
+        lost=lost,
     )
     drafts: list[Draft] = [event_draft(KEY_REPLACED, replaced, rig.wall())]
     connection = open_writer(rig.place.journal)
@@ -145,7 +146,7 @@ def test_a_key_without_the_old_keys_signature_is_not_accepted(rig: Rig) -> None:
     mine = another(rig, "mine")
     forged(rig, mine, proof_by=mine, new=mine)
     rig.key = mine
-    with pytest.raises(JournalFault, match="journal_bad_signature"):
+    with pytest.raises(JournalFault, match="expected the signatures of both keys"):
         rig.open()
     with pytest.raises(JournalFault, match="journal_bad_signature"):
         verified(rig)
@@ -157,6 +158,15 @@ def test_a_key_without_its_own_signature_is_not_accepted(rig: Rig) -> None:
     forged(rig, rig.key, proof_by=rig.key, new=theirs)
     rig.key = theirs
     with pytest.raises(JournalFault, match="journal_bad_signature"):
+        rig.open()
+
+
+def test_only_the_new_key_must_sign_the_replacement_of_a_lost_key(rig: Rig) -> None:
+    rig.played(1)
+    mine, theirs = another(rig, "mine"), another(rig, "theirs")
+    forged(rig, mine, proof_by=mine, new=theirs, lost=True)
+    rig.key = theirs
+    with pytest.raises(JournalFault, match=r"expected the new key's signatures"):
         rig.open()
 
 
