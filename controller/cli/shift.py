@@ -76,7 +76,8 @@ def run(arguments: argparse.Namespace) -> int:
         return report_unreadable(error)
     if shift is None:
         found = counted(len(starts), "shift")
-        say(f"shift: found {found}, expected at least {arguments.back + 1}; use a smaller --back")
+        advice = "use a smaller --back" if starts else "a shift begins when the table opens"
+        say(f"shift: found {found}, expected at least {arguments.back + 1}; {advice}")
         return BAD_INPUT
     if arguments.page is not None:
         try:

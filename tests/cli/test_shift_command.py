@@ -129,7 +129,17 @@ def test_an_unknown_shift_is_refused_with_the_number_of_shifts(
 ) -> None:
     journal = journaled(rig_in(tmp_path), shift_played())
     assert main(["shift", "--journal", str(journal), "--back", "2"]) == 2
-    assert "found 2 shifts, expected at least 3" in capsys.readouterr().err
+    assert "found 2 shifts, expected at least 3; use a smaller --back" in capsys.readouterr().err
+
+
+def test_a_table_that_never_opened_has_no_shift(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rig = rig_in(tmp_path)
+    with rig.open() as journal:
+        durable(journal.note("clock.noted", {}))
+    assert main(["shift", "--journal", str(rig.place.journal)]) == 2
+    err = capsys.readouterr().err
+    assert "found no shifts, expected at least 1; a shift begins when the table opens" in err
+    assert "--back" not in err
 
 
 def test_a_page_that_cannot_be_written_is_reported_and_leaves_no_file(
