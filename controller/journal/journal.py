@@ -82,9 +82,7 @@ class Journal:
             JournalFault: the journal has a fault that prevents results from being published.
         """
         opened = open_journal(place, key, table, now=wall(), vfs=vfs, accept=accept, progress=progress)
-        recovered = recovered_from(opened.totals, opened.last_n, opened.last_link)._replace(
-            verified_from=opened.verified_from
-        )
+        recovered = recovered_from(opened.totals, opened.last_n, opened.last_link, opened.verified_from)
         writer = Writer(
             opened,
             place.journal,

@@ -41,7 +41,6 @@ from controller.journal.store import (
     Origin,
     insert,
     last_row_number,
-    open_reader,
     open_writer,
     read_origin,
     sqlite_fault,
@@ -68,29 +67,13 @@ class Recovered(NamedTuple):
     in_flight: tuple[InFlight, ...]
     last_n: int
     last_link: bytes
-    faults: tuple[RecordedFault, ...] = ()
-    verified_from: int = 1
+    faults: tuple[RecordedFault, ...]
+    verified_from: int
 
 
 MIN_VERIFIED_ROWS = 5000
 """Minimum number of rows verified at startup. These rows cover hours of play, and verifying them takes a
 fraction of a second."""
-
-
-def recover(place: JournalLocation, key: PublicKey, table: str) -> Recovered:
-    """Verify a journal from its last checkpoint and write nothing; return the state from which to continue.
-
-    Raises JournalFault if the journal is missing, belongs to another table, is damaged or changed, or does
-    not match its head file.
-    """
-    connection = open_reader(place.journal)
-    try:
-        head = read_head(place.head)
-        walk = walk_from_checkpoint(connection, place.journal, key, table)
-        check_head(connection, walk.n, place, head, table=table, keys=walk.keyring)
-        return recovered_from(walk.totals, walk.n, walk.link)
-    finally:
-        connection.close()
 
 
 def walk_from_checkpoint(
@@ -110,7 +93,7 @@ def walk_from_checkpoint(
     return walk
 
 
-def recovered_from(totals: Totals, last_n: int, last_link: bytes) -> Recovered:
+def recovered_from(totals: Totals, last_n: int, last_link: bytes, verified_from: int) -> Recovered:
     """Return the state from which the next session continues."""
     first = totals.first if not totals.seq else msgspec.structs.replace(totals.first, seq=totals.seq + 1)
     attempts = [(kind, totals.attempts[kind]) for kind in ATTEMPT_KINDS if kind in totals.attempts]
@@ -122,6 +105,7 @@ def recovered_from(totals: Totals, last_n: int, last_link: bytes) -> Recovered:
         last_n=last_n,
         last_link=last_link,
         faults=tuple(totals.faults.values()),
+        verified_from=verified_from,
     )
 
 

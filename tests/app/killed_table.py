@@ -21,7 +21,7 @@ from controller.journal.contents import (
 )
 from controller.journal.head import JournalLocation
 from controller.journal.keys import load_key
-from controller.journal.opening import Recovered, recover
+from controller.journal.opening import Recovered
 from controller.journal.reading import Reader
 from controller.machines.setup import NextNumbers, Setup, State
 from controller.model.effects import Effect
@@ -29,6 +29,7 @@ from controller.model.outcomes import ATTEMPT_KINDS, Outcome
 from controller.model.readings import AnyReading, Input
 from controller.replay.source import decode_reading
 from tests.app.rig import Table, lines_of, tick, until
+from tests.journal.rig import recover
 
 GAP_US = 30_000_000
 """Time from the last reading before a kill to the first reading after it."""

@@ -12,10 +12,11 @@ from controller.engine.session import Session
 from controller.journal.chain import Row, WallTime
 from controller.journal.contents import Identity
 from controller.journal.faults import JournalFault
-from controller.journal.head import JournalLocation
+from controller.journal.head import JournalLocation, check_head, read_head
 from controller.journal.journal import Journal
-from controller.journal.keys import Key, load_key, new_key
-from controller.journal.opening import Acceptance
+from controller.journal.keys import Key, PublicKey, load_key, new_key
+from controller.journal.opening import Acceptance, Recovered, recovered_from, walk_from_checkpoint
+from controller.journal.store import open_reader
 from controller.journal.writer import Limits, Ticket
 from controller.machines.setup import NextNumbers, Setup, State
 from controller.model.effects import Effect
@@ -153,6 +154,21 @@ def rig_in(folder: Path) -> Rig:
     (folder / "elsewhere").mkdir()
     new_key(folder / "key")
     return Rig(folder, load_key(folder / "key"))
+
+
+def recover(place: JournalLocation, key: PublicKey, table: str) -> Recovered:
+    """Return what opening the journal would recover, without opening it for writing.
+
+    The files stay as a crash left them. Raises JournalFault.
+    """
+    connection = open_reader(place.journal)
+    try:
+        head = read_head(place.head)
+        walk = walk_from_checkpoint(connection, place.journal, key, table)
+        check_head(connection, walk.n, place, head, table=table, keys=walk.keyring)
+        return recovered_from(walk.totals, walk.n, walk.link, walk.verified_from)
+    finally:
+        connection.close()
 
 
 def begin(journal: Journal, *, rules: str = "craps-12-034") -> Ticket:

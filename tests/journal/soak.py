@@ -29,7 +29,6 @@ from controller.journal.contents import canonical
 from controller.journal.faults import JournalFault
 from controller.journal.journal import Journal
 from controller.journal.keys import load_key
-from controller.journal.opening import recover
 from controller.journal.reading import Reader
 from controller.journal.writer import Limits, Ticket
 from controller.machines.setup import NextNumbers, State
@@ -41,6 +40,7 @@ from tests.journal.rig import (
     Step,
     append,
     identity,
+    recover,
     rig_in,
     session_steps,
     setup_at,

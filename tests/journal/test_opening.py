@@ -16,10 +16,10 @@ from controller.journal.contents import AcceptedJournal
 from controller.journal.faults import CROWDED, FAULTS, JournalFault
 from controller.journal.head import SECTOR, Head, HeadFile, JournalLocation, read_head
 from controller.journal.keys import load_key, new_key
-from controller.journal.opening import Acceptance, recover
+from controller.journal.opening import Acceptance
 from controller.journal.reading import Reader
 from controller.journal.writer import Limits
-from tests.journal.rig import NAME, Rig, append, begin, durable, play_throws, renumbered, rig_in
+from tests.journal.rig import NAME, Rig, append, begin, durable, play_throws, recover, renumbered, rig_in
 from tests.journal.tamper import sql, tamper
 
 ANN = Acceptance(by="manager", who="ann", reason="the card was replaced")
@@ -95,12 +95,6 @@ def test_the_pragmas_make_commits_durable(rig: Rig) -> None:
     assert connection.pragma("journal_mode") == "wal"
     assert connection.pragma("synchronous") == 2
     connection.close()
-
-
-def test_another_tables_journal_is_refused(rig: Rig) -> None:
-    rig.played(1)
-    with pytest.raises(JournalFault, match="journal_other_table"):
-        recover(rig.place, rig.key.public, "table-8")
 
 
 def test_another_tables_head_is_refused(rig: Rig) -> None:

@@ -11,9 +11,8 @@ from controller.games.registry import game_of
 from controller.games.three_card.machine import ThreeCardState
 from controller.journal import opening as opening_module
 from controller.journal.contents import RecordedFault
-from controller.journal.faults import JournalFault
 from controller.journal.journal import Journal
-from controller.journal.opening import Recovered, recover
+from controller.journal.opening import Recovered
 from controller.journal.writer import Limits
 from controller.machines.setup import NextNumbers, State, to_json_values
 from controller.model.outcomes import DealReview, Outcome, RollReview, SpinReview
@@ -27,6 +26,7 @@ from tests.journal.rig import (
     begin,
     durable,
     identity,
+    recover,
     session_steps,
     setup_at,
     throws,
@@ -215,18 +215,6 @@ def test_a_start_without_outcomes_uses_up_no_outcome_number(rig: Rig) -> None:
     rig.open().close()
     with rig.open() as journal:
         assert journal.recovered.session == 1
-
-
-def test_recovering_writes_nothing(rig: Rig) -> None:
-    rig.played(2)
-    before = {path: path.read_bytes() for path in (rig.place.journal, rig.place.head)}
-    recover(rig.place, rig.key.public, NAME)
-    assert {path: path.read_bytes() for path in before} == before
-
-
-def test_a_faulty_journal_is_not_recovered(rig: Rig) -> None:
-    with pytest.raises(JournalFault, match="journal_absent"):
-        recover(rig.place, rig.key.public, NAME)
 
 
 def test_the_open_journal_recovers_the_same(rig: Rig) -> None:

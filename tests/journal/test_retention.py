@@ -6,11 +6,10 @@ import pytest
 
 from controller.journal.contents import PruningDecision
 from controller.journal.faults import JournalFault
-from controller.journal.opening import recover
 from controller.journal.reading import Reader
 from controller.journal.recall import find_attempt, recall
 from controller.journal.writer import Limits
-from tests.journal.rig import NAME, NIGHT_US, Rig, append, begin, durable, play_throws
+from tests.journal.rig import NAME, NIGHT_US, Rig, append, begin, durable, play_throws, recover
 from tests.journal.tamper import sql, tamper
 
 EVER_US = NIGHT_US * 2

@@ -8,12 +8,11 @@ import pytest
 
 from controller.journal import opening
 from controller.journal.faults import JournalFault
-from controller.journal.opening import recover
 from controller.journal.reading import Reader
 from controller.journal.store import open_reader
 from controller.journal.verify import VerificationResult
 from controller.journal.writer import Limits
-from tests.journal.rig import NAME, Rig, append, begin, durable, play_throws
+from tests.journal.rig import NAME, Rig, append, begin, durable, play_throws, recover
 from tests.journal.tamper import Change, flip, forge, sql, swap, tamper
 
 SPARSE = Limits(rows_between_checkpoints=20)
