@@ -38,7 +38,7 @@ _PLAIN_ONLY = "write the value out where it is needed"
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """A position in a file. Line and column count from 1."""
+    """A position in a file. Lines and columns are numbered from 1."""
 
     file: str
     line: int

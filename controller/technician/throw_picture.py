@@ -210,7 +210,7 @@ def die_lines(die: DieShown, table: DiceTable) -> Iterator[str]:
     release = "left the hand" if die.seen.releases else "release not seen, first point"
     yield f"{release} at {start:.3f} s"
     if die.hidden_s:
-        yield f"hidden for {die.hidden_s * 1000:.0f} ms on its way"
+        yield f"hidden for {die.hidden_s * 1000:.0f} ms in flight"
     heading = f"die {die.number} "
     for touch in die.touches:
         yield f"{touch.seconds:.3f} s: {touch.encounter.seen.removeprefix(heading)}"

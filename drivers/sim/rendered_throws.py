@@ -89,8 +89,8 @@ def build_rig(film_rig: FilmRig, table: DiceTable) -> Rig:
 
 
 def filmed(kind: Kind, seed: str, film_rig: FilmRig, table: DiceTable) -> FilmedThrow | None:
-    """Throw, film and read the dice; return None if the throw does not settle in time or is not of its
-    kind."""
+    """Throw, film and read the dice; return None if the throw does not settle in time or is not of the
+    requested kind."""
     relief_mm = min(RELIEFS_MM, key=lambda relief: abs(relief - table.wall_relief_mm))
     try:
         recorder = recorded(draw(kind, seed, relief_mm=relief_mm))
