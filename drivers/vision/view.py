@@ -1,4 +1,5 @@
-"""Detects whether a camera is covered, blinded, bumped or out of focus, or its picture flickers or is frozen.
+"""Detects whether a camera is covered, blinded, bumped or out of focus, and whether its picture
+flickers or is frozen.
 
 Each frame is compared with the empty table at a quarter of the frame's size. A deviation that lasts for
 `MIN_FAULT_US` is a fault. While a fault is active, no dice are followed, because faces and tracks are valid

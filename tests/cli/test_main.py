@@ -91,7 +91,7 @@ def test_a_virtual_table_in_a_folder_too_deep_for_its_sockets_is_refused(
     pytest.importorskip("serial", reason="pyserial comes with the `hardware` extra")
     deep = tmp_path / ("x" * 100)
     assert cli.main(["simulate", "roulette", "--throws", "1", "--dir", str(deep)]) == 2
-    assert "expected at most 90, because a socket's path" in capsys.readouterr().err
+    assert "expected at most 90, because the path of a socket" in capsys.readouterr().err
     assert not deep.exists(), "no file may be left"
 
 

@@ -54,7 +54,7 @@ around it."""
 
 
 class Meeting(NamedTuple):
-    """A time at which the names may have been swapped, and the costs of names kept and swapped."""
+    """A time at which the names may have been swapped, and the costs of keeping and of swapping the names."""
 
     t: float
     kept: float
@@ -170,13 +170,13 @@ def _meeting(scene: Scene, paths: tuple[Path, Path], t: float, reach: float, noi
 def _costs_from_near_steps(
     scene: Scene, paths: tuple[Path, Path], t: float, error: float
 ) -> tuple[float, float]:
-    """Return the costs of names kept and swapped, with speeds from only the adjacent steps."""
+    """Return the costs of keeping and of swapping the names, with speeds from only the adjacent steps."""
     one, two = (_step(scene, path, t, points=1) for path in paths)
     return _costs(scene, one, two, error) if one is not None and two is not None else (0.0, inf)
 
 
 def _costs_beside_a_wall(scene: Scene, steps: tuple[_Step, _Step], error: float) -> tuple[float, float]:
-    """Return the costs of names kept and swapped if a die struck a wall in an adjacent step.
+    """Return the costs of keeping and of swapping the names if a die struck a wall in an adjacent step.
 
     No point shows the speed between the wall and this step. It is at most the speed on the other side of the
     touch, reversed, so the costs use that speed.
@@ -194,10 +194,10 @@ def _costs_beside_a_wall(scene: Scene, steps: tuple[_Step, _Step], error: float)
 def _costs_if_knocked_into_a_wall(
     scene: Scene, steps: tuple[_Step, _Step], error: float
 ) -> Iterator[tuple[float, float]]:
-    """Yield the costs of names kept and swapped if one die knocked the other into the wall in this step.
+    """Yield the costs of keeping and of swapping the names if a die was knocked into the wall in this step.
 
-    The other die returns from the wall in the same step, so no point shows its speed on the way there. That
-    speed is at most the speed of the die that knocked it, because their masses are equal.
+    The other die knocked it. It returns from the wall in the same step, so no point shows its speed on the
+    way there. That speed is at most the speed of the die that knocked it, because their masses are equal.
     """
     for knocking, knocked in (steps, steps[::-1]):
         if _knocks_into_a_wall(scene, knocking, knocked):

@@ -2,7 +2,7 @@
 
 The model consists of the loss of speed and the time until the drop at a few speeds, with linear interpolation
 in between and no assumed functional form. No More Bets and the prediction of an undetected ball use the
-model; turns are never counted from it. The learned values are part of the recorded state.
+model, which is never used to count turns. The learned values are part of the recorded state.
 """
 
 from bisect import bisect_left
@@ -262,7 +262,7 @@ class Learned(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     ) -> Self:
         """Learn from one ball that was followed to its drop.
 
-        `losses` and `left_s` are by speed, as returned by `measure_losses` and `times_to_drop`.
+        `losses` and `left_s` are keyed by speed, as returned by `measure_losses` and `times_to_drop`.
         """
         weight = 1.0 / (min(self.spins, _MEMORY_SPINS) + 1.0)
         newest = max(weight, _MIN_NEWEST_WEIGHT)
@@ -278,8 +278,8 @@ class Learned(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         )
 
     def after_reads(self, *, missed: bool) -> Self:
-        """Record that the pocket reader detected the ball, and whether it missed the ball on a turn in
-        between."""
+        """Record that the pocket reader detected the ball, and whether it missed the ball on a turn between
+        two detections."""
         doubts = _BALLS_TO_REGAIN_TRUST if missed else max(self.pocket_reader_doubts - 1.0, 0.0)
         return msgspec.structs.replace(self, pocket_reader_works=1.0, pocket_reader_doubts=doubts)
 
