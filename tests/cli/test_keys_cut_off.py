@@ -137,7 +137,7 @@ def test_of_two_commands_at_once_one_is_refused_with_a_message(
         code, out, err = printed(capsys, does, kind, str(file), *REASON)
     assert (code, out) == (1, "")
     assert "changing keys" in err
-    assert "repeat this command when that one has ended" in err
+    assert "repeat this command when that one has finished" in err
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
     assert printed(capsys, does, kind, str(file), *REASON)[0] == 0
 
