@@ -46,7 +46,7 @@ _line_of = msgspec.json.Decoder(_Line).decode
 class TestLink:
     """A connection that keeps a table in test mode."""
 
-    __test__ = False  # pytest: no test class
+    __test__ = False  # pytest: not a test class
     begun: Json
 
     def __init__(

@@ -164,7 +164,7 @@ FAULTS: Mapping[str, JournalFaultKind] = {
         _AFTER_REOPENING,
     ),
     "journal_old_layout": JournalFaultKind(
-        "the first start after an upgrade from 0.1, which did not sign the head file or every row",
+        "the first start after an upgrade from 0.1, which signed neither the head file nor all rows",
         "have a person who knows the table accept the unsigned rows, once: " + _ACCEPT + "; the old release"
         " can then no longer open the journal. If a person has accepted this table's journal before, an older"
         " copy was restored; keep the files and call your contact at the regulator",
@@ -314,7 +314,7 @@ DESCRIPTIONS: Mapping[str, str] = {
     "journal_no_such_outcome": "no outcome with this id is in the journal",
     "journal_not_flushed": "rows were not yet on the disk when the controller stopped",
     "journal_not_one": "the file with the journal's name is not a journal",
-    "journal_old_layout": "the journal is from a release that did not sign the head file or every row",
+    "journal_old_layout": "the journal is from a release that signed neither the head file nor all rows",
     "journal_other_table": "the journal belongs to another table",
     "journal_out_of_sequence": "an outcome's number does not follow the last one",
     "journal_outbox_differs": "the outbox does not match the unacknowledged outcomes in the journal",

@@ -218,7 +218,7 @@ class _End(NamedTuple):
 def _faults_at_the_end(
     connection: apsw.Connection, walk: JournalWalk, place: JournalLocation, head: Head | None
 ) -> Iterator[JournalFault]:
-    """Yield the faults at a journal's end: unsigned rows, missing rows, or a fault of the head file."""
+    """Yield the faults at a journal's end: unsigned rows, missing rows, or a fault in the head file."""
     if walk.layout < ALL_SIGNED and walk.n:
         unsigned = walk.n - walk.authenticated_n
         found = f"layout {walk.layout}, with the last {unsigned} of its {walk.n} rows unsigned"

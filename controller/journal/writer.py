@@ -242,7 +242,7 @@ class Writer:
             pass
         except Exception as error:  # noqa: BLE001 if the thread ended silently, the table would hang
             found = f"{type(error).__name__}: {error}"
-            self._stopped = JournalFault("journal_stopped", self._path, found, "a writer that keeps running")
+            self._stopped = JournalFault("journal_stopped", self._path, found, "no error in the writer")
             self._alarms.begin("writer", self._stopped)
         finally:
             with suppress(apsw.Error):

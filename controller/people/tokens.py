@@ -86,7 +86,8 @@ class Verifier:
 
     def _key(self) -> Ed25519PublicKey:
         if self._file is None:
-            raise TokenError("no_sign_in", "this controller accepts no screens; start it with --sign-in-key")
+            refused = "this controller accepts no sign-ins from screens; start it with --sign-in-key"
+            raise TokenError("no_sign_in", refused)
         try:
             changed = self._file.stat().st_mtime_ns
             if self._read is None or self._read[0] != changed:

@@ -394,7 +394,8 @@ def _files(folder: Path) -> Iterator[Finding]:
         yield Finding("fault", "sign-in files", message, remedy)
     if not (folder / PUBLIC_FILE).exists():
         message = (
-            f"{folder / PUBLIC_FILE}: there is no public key; the controller accepts no screens without it"
+            f"{folder / PUBLIC_FILE}: there is no public key; without it, the controller accepts no sign-ins"
+            " from screens"
         )
         yield Finding("fault", "sign-in files", message, _START_SIGN_IN)
     elif not wrong:

@@ -26,7 +26,7 @@ within NEAR_EDGES, and its corners are at most 0.71 farther away.
 MIN_FOLLOWED_PX = 15.0
 """Minimum edge of a die, in pixels, in the frames in which throws are followed."""
 MIN_WIDTH_PX = 640
-"""Minimum width of a reduced frame. A narrower frame has too little detail to show a fault of the view."""
+"""Minimum width of a reduced frame. A narrower frame has too little detail to show a fault in the view."""
 
 
 @dataclass(frozen=True, slots=True)

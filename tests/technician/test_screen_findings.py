@@ -98,7 +98,7 @@ def test_a_file_with_a_wrong_mode_is_reported_with_the_command_that_corrects_it(
 def test_a_missing_sign_in_key_is_reported_as_a_process_that_never_ran(installed: Installed) -> None:
     (installed.folder / PUBLIC_FILE).unlink()
     found = installed.wrong()
-    assert "accepts no screens" in found.says
+    assert "the controller accepts no sign-ins from screens" in found.says
     assert found.remedy == "systemctl enable --now table-sign-in"
 
 

@@ -32,13 +32,14 @@ from controller.rules.wheel.story import (
 )
 
 DOUBLED_US = 30_000
-"""Time within which two interruptions of a beam are treated as one. Contacts bounce for some milliseconds."""
+"""Time within which two interruptions of a beam are treated as one. Contacts bounce for a few
+milliseconds."""
 _MIN_SPEED_FRACTION = 0.7
 """Minimum speed of a ball in the track over one step, even in a tilted bowl, as a fraction of the wheel's
 drop speed."""
 _MAX_SPEED_UP = 1.08
 """Maximum ratio of a step's speed to the speed of the step before. The beams' angles have errors of a degree,
-and a tilted bowl makes the ball a twentieth faster downhill."""
+and a tilted bowl speeds the ball up by about 5 % downhill."""
 _MAX_SPEED_RATIO = _MAX_SPEED_UP + MAX_SLACK
 """Maximum ratio of a step's speed to the speed of the step before, with the jitter of short steps."""
 _MAX_SLOW_DOWN = 0.80
@@ -98,8 +99,8 @@ _Option = tuple[float, tuple[int, int, int], Story, float, float, int, float, fl
 
 Its parts are the resulting cost; the key that it shares with equivalent options (direction, last pass and
 pass before); the story; the turns and the speed of its step; the number of complete turns beyond the next
-pass at this beam (or `_STRAY_OPTION`, `_LAUNCH_OPTION`); and the numbers of fewer and of more turns that are
-possible.
+pass at this beam (or `_STRAY_OPTION`, `_LAUNCH_OPTION`); and the numbers of turns fewer, and of turns
+more, that are possible.
 
 Most options are dropped immediately, so stories are created only for the options that are kept.
 """
@@ -498,7 +499,7 @@ class Chain:
         return steps
 
     def _relaunch(self, stories: Sequence[Story], t: int, beam: int, options: list[_Option]) -> None:
-        """Begin a further run at this pulse; earlier pulses belong to another launch or were made by hand.
+        """Begin a further run at this pulse; earlier pulses belong to another launch or to a hand.
 
         The new stories continue in the same way, so only those after the cheapest story are created.
         """
