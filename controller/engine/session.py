@@ -156,7 +156,7 @@ class Session:
 
     @property
     def certain_us(self) -> int:
-        """The time, in us, up to which readings that arrive later can't change the outcomes."""
+        """The time, in us, up to which the outcomes are certain: no later reading can change them."""
         return self._order.certain_us
 
     @property

@@ -58,7 +58,7 @@ class ThrowVerdict(msgspec.Struct, frozen=True, kw_only=True):
 class SpinVerdict(msgspec.Struct, frozen=True, kw_only=True):
     """The judge's verdict on a spin.
 
-    `number` is the pocket, if it is certain. `revolutions` is the proved number of revolutions in the track.
+    `number` is the pocket, if it is certain. `revolutions` is the proven number of revolutions in the track.
     The true number is between `revolutions_from` and `revolutions_to`, because the start of the run might
     have been missed. `grade` is `wheel` if the verdict is based only on a smart wheel's report. The other
     fields are as for a throw.

@@ -161,7 +161,7 @@ def impossible_amount(request: Request) -> AnswerLine | None:
     match request:
         case Increase(to=to) if not 1 <= to <= MAX_CENTS:
             return _refusal(to).refuse(request.id, "increase")
-        # The game's book refuses a reduction to 0, because only the book knows the request that is meant.
+        # The game's book refuses a reduction to 0, because only the book knows which request was meant.
         case Reduce(to=to) if not 0 <= to <= MAX_CENTS:
             return _refusal(to).refuse(request.id, "reduce")
         case Increase() | Reduce():

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from drivers.vision.arrays import Array
 
 EDGE_PX = 72.0  # makes pips 12 to 22 pixels wide, enough for a sub-pixel outline
-# Range of a pip's radius, as a fraction of the edge: 0.083 on a 19 mm casino die, 0.15 for the 1 of toy dice.
+# Range of a pip's radius, as a fraction of the edge: 0.083 on a 19 mm casino die, 0.15 on the 1 of a toy die.
 RADIUS_FRACTIONS = (0.06, 0.17)
 # Differences of these blurs respond to discs with a radius of 4 to 9 pixels.
 SCALE_SIGMAS_PX = (3.0, 4.6, 7.0)

@@ -98,7 +98,7 @@ class WheelDevices:
         return sends is None or any(kind.partition(":")[0] in kinds for kind in sends)
 
     def find_absence_at_launch(self, first_pulse_us: int) -> Absence | None:
-        """Return the absence in which a ball with this first pulse might have been launched."""
+        """Return the absence during which a ball with this first pulse might have been launched."""
         absences = [
             absence
             for absence in self._absences
