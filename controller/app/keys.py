@@ -358,7 +358,7 @@ def _read(path: Path) -> Iterator[KeyStep]:
             yield _decode(line)
         except msgspec.MsgspecError as error:
             raise KeyFault(
-                f"{file}, line {number}: found unreadable text ({error}), expected an entry of the history"
+                f"{file}, line {number}: found unreadable text ({error}), expected an entry in the history"
             ) from None
 
 
