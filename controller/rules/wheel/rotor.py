@@ -55,7 +55,7 @@ FASTEST_TURN_US = 400_000
 """Duration of a turn at 2.5 rev/s. No rotor is that fast, so two pulses closer together are not a turn
 apart."""
 _HANDLED_TURN_RATIO = 0.8
-"""Ratio of a turn to the turn before below which a person has pushed the rotor."""
+"""Ratio of a turn to the previous turn below which a person must have pushed the rotor."""
 _MIN_NEXT_RATIO, _MAX_NEXT_RATIO = 0.985, 1.12
 """Range of the ratio of an untouched rotor's turn to the turn before. A turn takes 2 to 8 s. The rotor loses
 0.16 to 0.3 % of its speed per second, or up to 2 % with a worn bearing. Passes scatter by some milliseconds.
@@ -192,8 +192,8 @@ class Rotor:
 
     @property
     def was_accelerated(self) -> bool:
-        """Whether the last turn is so much shorter than those of the run before that a person must have
-        pushed the rotor."""
+        """Whether the last turn is so much shorter than the last turn of the previous run that a person must
+        have pushed the rotor."""
         return (
             self._turn_before_us is not None and self.period_us() < _HANDLED_TURN_RATIO * self._turn_before_us
         )
@@ -273,7 +273,7 @@ class Rotor:
         return True
 
     def stops_us(self) -> int | None:
-        """Return the time at which the rotor stops at its current loss of speed.
+        """Return the time at which the rotor stops if it keeps losing speed at its current rate.
 
         The result is None if the rotor is not slowing down, or if there are too few passes.
         """
@@ -283,7 +283,7 @@ class Rotor:
         return self._times[-1] + ceil(1e6 * speed / (-2 * bend)) if bend < 0 else None
 
     def has_stopped_by(self, t_us: int) -> bool:
-        """Return whether the rotor has stopped by this time at its current loss of speed."""
+        """Return whether the rotor, losing speed at its current rate, has stopped by this time."""
         stops_us = self.stops_us()
         return stops_us is not None and t_us >= stops_us
 
@@ -374,7 +374,7 @@ _SAME_TURN = 0.5
 """Number of turns within which two readings belong to the same turn. A ball is read once a turn."""
 _MAX_TURN_ERROR = 0.12
 """Maximum difference between one turn and the distance between readings of consecutive turns: three pockets,
-and a margin for errors of position."""
+plus a margin for errors of position."""
 
 
 class PocketRead(msgspec.Struct, frozen=True):
@@ -399,7 +399,7 @@ class PocketRead(msgspec.Struct, frozen=True):
 
 
 def place_read(reading: PocketBall, rotor: Rotor, wheel: Wheel) -> PocketRead | None:
-    """Return the pocket under the reader; None while a later pass might still determine it."""
+    """Return the reading with the pocket under the reader; None if a later pass might still determine it."""
     place = rotor.place(reading.t)
     if place is None:
         return None if rotor.waits(reading.t) else PocketRead(reading, None)
@@ -454,7 +454,7 @@ class PocketCount:
 
     @property
     def waits(self) -> bool:
-        """Whether a reading is waiting for a pass that places it."""
+        """Whether a reading is waiting for a pass to place it."""
         return len(self.seen) > len(self.placed)
 
     @property

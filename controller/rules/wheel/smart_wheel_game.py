@@ -72,8 +72,8 @@ class WheelGameState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
     last: WheelStatus
     known: bool
     before_silence_us: int | None = None
-    """Time of the last status before a silence; None except while the reports made during the silence arrive
-    in one burst."""
+    """Time of the last status before a silence. It is kept only while the reports made during the silence
+    arrive in one burst."""
 
 
 class WheelGames:
@@ -85,7 +85,7 @@ class WheelGames:
         self.last: WheelStatus | None = None if wheel_state is None else wheel_state.last
         self._known = wheel_state is not None and wheel_state.known
         self.before_silence_us = None if wheel_state is None else wheel_state.before_silence_us
-        """Time of the last status before a silence; None except while the reports made during the silence
+        """Time of the last status before a silence. It is kept only while the reports made during the silence
         arrive in one burst."""
 
     @property

@@ -49,7 +49,7 @@ class Ring:
         self.shows_direction = self.count > 2 or (
             self.count == 2 and self._length_ratio() >= _MIN_LENGTH_RATIO
         )
-        """Whether pulses of a ball that passes beam after beam exclude the other direction."""
+        """Whether the pulses of a ball that passes beam after beam rule out the other direction."""
 
     def _length_ratio(self) -> float:
         distance = self.ahead[1][0][1]
@@ -203,7 +203,7 @@ CHEAPEST_FROM_PULSES = 4
 """Number of pulses from which the story of a clean start is certainly the cheapest. Any other story omits a
 pulse, or passes a beam without a pulse."""
 _DIRECTION_PULSES = 3
-"""Minimum number of pulses that show the direction, which takes two steps."""
+"""Minimum number of pulses that show the direction: two steps are needed."""
 _MAX_SLOWER, _MAX_FASTER = 0.05, 0.03
 """Maximum fractions of the predicted speed by which a step can be slower, and faster."""
 _MIN_STEP_RATIO = 0.8
@@ -243,7 +243,7 @@ class CleanStart:
         """Story of these pulses, from the third pulse on."""
 
     def accepts(self, t: int, beam: int) -> bool:
-        """Handle a pulse. Return False, without a change, if the pulse is not the next of a clean start."""
+        """Handle a pulse. If it is not the next of a clean start, change nothing and return False."""
         pulses, story = self.pulses, self.story
         if story is not None:
             if not self._step(story, t, beam):

@@ -51,7 +51,7 @@ _RELAUNCH_SPEED_RATIO = 1.1
 bowl speeds a ball up by only a twentieth. A ball that is knocked back up after its drop is slower than before
 the drop."""
 _LAP_DISTANCE_TURNS = 1.0
-"""Turns between the two laps that show a ball's loss of speed, enough for jitter not to matter."""
+"""Turns between the two laps that show a ball's loss of speed: far enough apart for jitter not to matter."""
 _MIN_RELATIVE_LOSS, _MAX_RELATIVE_LOSS = 0.5, 1.6
 """Range of a ball's loss of speed relative to that of other balls on the same wheel. Values outside this
 range are measurement errors."""
@@ -63,7 +63,7 @@ _LAP_TURNS = 0.99
 """One lap, less the possible error in the beams' angles."""
 _MAX_LAP_TURNS = 2.0
 """Maximum number of turns for a measurement of speed. A lap includes every beam and every part of a tilted
-bowl; missed passes can extend it to two laps."""
+bowl; missed passes can extend the measurement to two laps."""
 
 _DEVICE_READINGS = (DeviceDown, DeviceUp, DeviceFault)
 

@@ -58,16 +58,16 @@ _JUDGED_IMMEDIATELY = (BallBeam, *_IN_OR_OUT)
 class SpinWatch:
     """A watch on one spin, which receives the readings in time order.
 
-    Create one for each spin. First pass the `device_down` readings still in force and the last
-    `INDEX_PASSES_KEPT` rotor index passes to `see_before`. Then pass all readings from the spin's first
-    `ball_beam` on to `receive`. After each reading:
+    Create one for each spin. To begin, give `see_before` the `device_down` readings still in force and the
+    last `INDEX_PASSES_KEPT` rotor index passes. Then give `receive` all readings, starting with the spin's
+    first `ball_beam`. After each reading:
 
     - set the No More Bets timer to `no_more_bets_at_us()`, again at each `ball_beam` while bets are open;
     - set the give-up timer to `give_up_at_us()`, again at each reading;
     - when `decided_by` is set, or the give-up timer fires, call `verdict()`. The spin is decided or, if
-      `is_spin` is False, there was no spin. Before calling a number, wait for its hold time, and keep passing
-      readings until then. After an early No Spin (`no_spin_by`), the ball might still be running: do not pass
-      its readings to the next spin.
+      `is_spin` is False, there was no spin. Before calling a number, wait for its hold time, and keep giving
+      `receive` readings until then. After an early No Spin (`no_spin_by`), the ball might still be running:
+      do not give its readings to the next spin.
     """
 
     def __init__(
@@ -324,8 +324,8 @@ class CheckedWatch(SpinWatch):
 
     @property
     def decided_by(self) -> Reading | None:
-        """The reading that decided the spin; None while the smart wheel's game is undecided, unless a No Spin
-        is certain."""
+        """The reading that decided the spin. Unless a No Spin is certain, it is None until the smart wheel's
+        game, if there is one, is also decided."""
         by, game = super().decided_by, self.wheel_game
         if game is None or self.no_spin_by is not None:
             return by
