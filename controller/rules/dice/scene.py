@@ -26,11 +26,11 @@ HIDDEN_FRAMES = 2.5
 """Time, in frames, without a track point after which a die is treated as hidden. A single lost frame is not
 enough."""
 MAX_SLOWER = 1.5
-"""Maximum factor by which a camera's frame time may exceed the one in its table's settings. At that frame
-time, a fast die moves 20 cm in two frames."""
+"""Maximum ratio of a camera's frame time to the frame time in its table's settings. At the maximum, a fast
+die moves 20 cm in two frames."""
 CADENCE_POINTS = 16
-"""Number of points at the start of each track whose median step is the camera's frame time, even if frames
-are lost."""
+"""Number of points at the start of each track from which the camera's frame time is measured. The median step
+between them is the frame time even if some frames are lost."""
 MAX_TABLE_LENGTHS = 3.0
 """Maximum distance from the table, in table lengths, of a plausible position of a die. A position farther
 away is a camera error."""
@@ -83,7 +83,7 @@ class DieSeen:
 
     @property
     def rest(self) -> DieRest | None:
-        """Return the die's last rest, or None if its track continued elsewhere."""
+        """Return the die's last rest, or None if there is none or the die moved away afterwards."""
         if not self.rests:
             return None
         rest = self.rests[-1]
@@ -101,8 +101,8 @@ class DieSeen:
 
 
 MOVED_MM = 15.0
-"""Distance, in mm, from a die's resting position beyond which the die is treated as having moved. It is most
-of the length of a die's edge."""
+"""Distance, in mm, from a die's resting position beyond which the die is treated as having moved. This is a
+little less than the length of a die's edge."""
 
 
 @dataclass(slots=True)
@@ -139,7 +139,7 @@ class Scene:
         return frozenset(known | {reading.dev for die in self.dice for reading in sightings(die)})
 
     def is_down(self, dev: str, t_us: int, *, faults: bool = False) -> bool:
-        """Return whether a device was down at this time and has sent nothing since.
+        """Return whether a device was down at this time and had sent nothing since it went down.
 
         With `faults`, a faulty device is also treated as down.
         """

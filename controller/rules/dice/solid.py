@@ -18,8 +18,8 @@ REST_ERROR_FACTOR = 0.5
 """Position error of a die at rest, as a fraction of the error in flight. The camera averages a resting
 position over many frames."""
 ABOVE_MS = 800.0
-"""Maximum time, in ms, for which one die can be above the other. To stay up that long, a die must rise 80
-cm. After that, both dice are on the felt."""
+"""Maximum time, in ms, for which one die can be above the other. To stay up that long, a die would have
+to rise 80 cm. After that, both dice are on the felt."""
 COARSE_STEP = 8
 """Step between the points that are checked first. They suffice to show that the dice were apart at some
 time."""
@@ -42,7 +42,7 @@ def judge_solid(scene: Scene, found: Findings) -> None:
         edge = scene.table.die_mm
         found.add_review(
             "conflict",
-            f"the dice's tracks were {mean:.1f} mm apart throughout, less than a die's edge of {edge:g} mm",
+            f"the dice's tracks were {mean:.1f} mm apart on average, less than a die's edge of {edge:g} mm",
         )
 
 

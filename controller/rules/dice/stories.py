@@ -199,9 +199,9 @@ def _struck_twice(
     """Yield the stories in which one die made both dice's impacts and the names were swapped in between.
 
     The die came back from the wall, met the other die and was knocked into the wall again. Dice of equal mass
-    then exchange their speeds, so the tracks show two dice that passed through each other. Each touch matches
-    the tracks equally well with the names swapped and with the camera's names. Only the meeting distinguishes
-    the stories.
+    exchange their speeds when they collide, so the tracks look as if the dice had passed through each other.
+    Each touch matches the tracks equally well with the names swapped and with the camera's names. Only the
+    meeting distinguishes the stories.
     """
     own = own_stories[BOTH_HIT]
     struck = [[scene.ms(scene.impacts[i].t) for i in made] for made in own.made]
@@ -236,7 +236,7 @@ def _name_swaps(
 
 
 def _wall_times(scene: Scene, contacts: Contacts) -> list[float]:
-    """Return the times with evidence of a touch: possible touches, and impacts that are not ringing."""
+    """Return the times of evidence of a touch: possible touches, and impacts that are not ringing."""
     times = [contact.t for own in contacts for contact in own if contact.heard or contact.touch < inf]
     if not times:
         return []

@@ -18,7 +18,7 @@ from controller.rules.dice.scene import Scene
 
 
 def turn_after(approach: Approach, k: int, earliest: float, latest: float) -> Turn:
-    """Return the turn after point k in a period, from whole paths or from their parts up to a collision."""
+    """Return the turn after point k in a period, from whole paths or from their parts nearest the wall."""
     turns = [turn_between(*paths, earliest, latest) for paths in _paths_around(approach, k)]
     return min(turns, key=partial(_misfit, approach))
 

@@ -1,4 +1,4 @@
-"""The contacts of a die with a wall that only its track shows: no impact matches them.
+"""The wall contacts that only a die's track shows: no impact matches them.
 
 A track alone never proves a touch. The package `controller.rules.dice` defines the terms.
 """
@@ -15,8 +15,8 @@ from controller.rules.dice.turns import band_errors, cause_certainty_of, room_er
 AT_REST_M_PER_S = 0.2
 """Speed, in m/s, below which a die is treated as having stopped at the end of its track."""
 STAYED_MM = 20.0
-"""A die that rests within this distance, in mm, of its nearest point to the wall stopped there. Otherwise it
-turned back."""
+"""A die that rests within this distance, in mm, of the point where it was nearest to the wall is treated as
+having stopped there, and any other die as having turned back."""
 BEYOND_ERRORS = 8.0
 """A die seen more than this many position errors behind a wall's base is not on the table. Noise alone is
 never so large."""
@@ -108,7 +108,7 @@ def rested(approach: Approach, span: Span) -> Contact | None:
     place = (rest_var * moving + moving_var * gaps[end]) / both
     sd = sqrt(rest_var * moving_var / both)
     short = place - bands.MIN_CONTACT_EDGES * approach.scene.table.die_mm
-    # A die whose face is beyond the tips lies between them and touches the wall.
+    # A die whose face is beyond the wall's tips lies between them and touches the wall.
     deep = max(-short, 0.0) / sd
     contact = Contact(
         wall=approach.wall,
@@ -231,7 +231,7 @@ def _nearest_place(approach: Approach, m: int) -> tuple[float, float]:
 
 
 def open_contact(wall: str, t: float, seen: str) -> Contact:
-    """Return a contact in which a touch and no touch are equally possible."""
+    """Return a contact that is as likely to have been a touch as not."""
     return Contact(
         wall=wall, t=t, gap_mm=0.0, did="turned back", touch=0.0, miss=0.0, code="missing_reading", seen=seen
     )
@@ -267,7 +267,7 @@ def no_touch(approach: Approach, m: int) -> Contact:
 
 
 def unseen_start_contact(approach: Approach) -> Contact | None:
-    """Return an open contact for a die whose release was not seen; it may have been at the wall before."""
+    """Return an open contact for a die whose release was not seen; it may already have been at the wall."""
     if approach.path.die.releases:
         return None
     seen = f"the path of die {approach.path.die.number} before it was first seen is unknown"

@@ -44,7 +44,7 @@ def judge_unwatched(scene: Scene, rules: ThrowRules, found: Findings, *, decided
             seen = f"die {die.number} was out of sight for {away_s:.1f} s"
             found.evidence += [one for one in (gap.before, gap.after) if one is not None]
             if _unchanged(gap):
-                found.note("unwatched", f"{seen}, and has not moved", die=die.number, rule=rule)
+                found.note("unwatched", f"{seen} but has not moved", die=die.number, rule=rule)
                 continue
             if gap.after is None:
                 seen = f"die {die.number} had been out of sight for {away_s:.1f} s when the throw ended"

@@ -178,10 +178,10 @@ def eliminate(
 ) -> RollOff | BoughtCard | None:
     """Return the result of the elimination throw (H-MATCH-1).
 
-    `order` lists the seats clockwise from the button. The result is None if nobody matches and the dice are
-    thrown again (!H-1), the winning card if only one player matches (!H-2), and otherwise the roll-off. In
-    the roll-off, the player with the most matching cards rolls first, and tied players roll in order from the
-    button. Each player makes all of their rolls in a row (H-ORDER-1, !H-4). `policy` can change these
+    `order` lists the seats clockwise from the button. The result is None if nobody matches (the dice are
+    then thrown again, !H-1), the winning card if only one player matches (!H-2), and otherwise the roll-off.
+    In the roll-off, the player with the most matching cards rolls first, and tied players roll in order from
+    the button. Each player makes all of their rolls in a row (H-ORDER-1, !H-4). `policy` can change these
     defaults.
     """
     matching: dict[str, list[BoughtCard]] = {}

@@ -44,7 +44,7 @@ def test_dice_at_rest_nearer_than_an_edge_are_a_conflict(apart_mm: float) -> Non
 def test_one_die_reported_twice_is_recognized_by_the_mean_distance() -> None:
     verdict = judged(beside(17.0))
     assert ruled(verdict) == CONFLICT
-    assert "apart throughout" in verdict.sentence
+    assert "apart on average" in verdict.sentence
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -60,4 +60,4 @@ def test_dice_that_fly_above_each_other_for_a_while_are_two_dice() -> None:
         for r in throw.readings
     ]
     verdict = judged(Throw("above", [], above, throw.decided_at_us, throw.hit))
-    assert "apart throughout" not in verdict.sentence
+    assert "apart on average" not in verdict.sentence

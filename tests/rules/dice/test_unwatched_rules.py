@@ -132,7 +132,7 @@ def test_a_die_lost_at_rest_and_seen_again_unchanged_is_called_with_a_notice(
     assert (verdict.ruling, verdict.dice) == (Ruling.VALID, (4, 3))
     (notice,) = [notice for notice in verdict.notices if notice.code == "unwatched"]
     assert (notice.die, notice.rule) == (2, rule)
-    assert notice.seen == "die 2 was out of sight for 3.0 s, and has not moved"
+    assert notice.seen == "die 2 was out of sight for 3.0 s but has not moved"
 
 
 @EVERY_GAME
