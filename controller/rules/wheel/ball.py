@@ -42,7 +42,7 @@ _BRAKED_FRACTION, _BRAKED_BY_CHANCE = 0.12, 0.05
 the ball is even slower. Each speed comes from one step, in which a tilted bowl and misaligned beams cause an
 error of a twentieth."""
 _LOSS_UNCERTAINTY = 0.5
-"""Uncertain fraction of the predicted loss of speed during a silence, due to differences between balls."""
+"""Uncertainty of the predicted loss of speed during a silence, as a fraction of that loss. Balls differ."""
 _START_BY_CHANCE = 0.01
 """If the probability that a beam missed the start of the ball's run is at least this high, a start before
 that beam is also considered."""
@@ -56,8 +56,8 @@ _STEP_SPEED_FACTOR = 1.05
 """Maximum ratio of a ball's speed before its first proven step to its speed in that step, which has an error
 of 5 %."""
 _MIN_OTHER_PASSES, _MIN_OTHER_TURNS = 6, 3.0
-"""Minimum passes and turns for which the remaining pulses are attributed to a second ball. In a thousand
-spins, dust alone never produced a second run."""
+"""Minimum numbers of passes and turns at which the remaining pulses are attributed to a second ball. In a
+thousand spins, dust alone never produced a second run."""
 
 
 class BallRun(msgspec.Struct, frozen=True):
@@ -118,7 +118,7 @@ def find_ball_run(
 
 
 def turns_of_other_ball(chain: Chain, ball: BallRun, pulses: Sequence[BallBeam]) -> float:
-    """Return the turns of a second ball during this run; 0 if the remaining pulses make no run.
+    """Return the turns of a second ball during this run; 0 if the remaining pulses do not form a run.
 
     When two balls pass a beam together, each might be credited with the other's pulse. A run can therefore
     consist of several parts.

@@ -123,7 +123,7 @@ class Case:
             return hidden_by
         dev = next((pulse.dev for pulse in self.trace.pulses), "")
         passes = without_repeats([mark for mark in self.trace.index_passes if mark.dev == dev])
-        # A mark within a lap before the first pulse might have passed while the ball was already running.
+        # If the mark passed within a lap before the first pulse, the ball might already have been running.
         search_times_us = began_us, began_us - self._first_lap_us()
         for at in dict.fromkeys([bisect_left(passes, since_us, key=time_of) for since_us in search_times_us]):
             passes_us = [mark.t for mark in passes[:at]]
@@ -310,7 +310,8 @@ def device_lost(case: Case) -> Reason | None:
     down = sorted(case.trace.devices.down)
     if not down:
         return None
-    return case.reason("missing_reading", f"down during the spin: {', '.join(down)}")
+    were = "was" if len(down) == 1 else "were"
+    return case.reason("missing_reading", f"{', '.join(down)} {were} down during the spin")
 
 
 def launch_unseen(case: Case) -> Reason | None:
@@ -405,8 +406,8 @@ def pocket_missing(case: Case) -> Reason | None:
     if len(placed) < len(reads):
         return case.reason(
             "missing_reading",
-            f"the pocket could not be determined from the index passes for {len(reads) - len(placed)} of"
-            f" {len(reads)} pocket readings",
+            f"for {len(reads) - len(placed)} of {len(reads)} pocket readings, the pocket could not be"
+            " determined from the index passes",
         )
     return case.reason("missing_reading", f"only {len(placed)} of {needed} pocket readings were received")
 
@@ -470,7 +471,7 @@ def out_after_rest(case: Case) -> Reason | None:
 
 
 def index_contradicts(case: Case) -> Reason | None:
-    """The last index pass showed a different direction from the passes before."""
+    """The last index pass showed a different direction from the passes before it."""
     contrary = case.trace.contrary_mark
     if contrary is None or case.trace.rotor_direction is None:
         return None

@@ -41,14 +41,14 @@ _MAX_SPEED_UP = 1.08
 """Maximum ratio of a step's speed to the speed of the step before. The beams' angles have errors of a degree,
 and a tilted bowl speeds the ball up by about 5 % downhill."""
 _MAX_SPEED_RATIO = _MAX_SPEED_UP + MAX_SLACK
-"""Maximum ratio of a step's speed to the speed of the step before, with the jitter of short steps."""
+"""Maximum ratio of a step's speed to the speed of the step before, including the jitter of short steps."""
 _MAX_SLOW_DOWN = 0.80
 """Minimum ratio of a step's speed to the speed of the step before. A ball can slow suddenly, as at the joint
 of a worn track."""
 _PLAIN_COST = 0.35
 """Cost below which a step is accepted without a second story."""
 STRAY_COST = 1.0
-"""Cost of a pulse that is not the ball's, which is the unit of all costs. One pulse in five might be
+"""Cost of a pulse that is not the ball's; this is the unit of all costs. One pulse in five might be
 stray."""
 _SAME_PASS_TURNS = 1 / 12
 """Number of turns within which a second pulse of a beam belongs to the same pass."""
@@ -99,8 +99,8 @@ _Option = tuple[float, tuple[int, int, int], Story, float, float, int, float, fl
 
 Its parts are the resulting cost; the key that it shares with equivalent options (direction, last pass and
 pass before); the story; the turns and the speed of its step; the number of complete turns beyond the next
-pass at this beam (or `_STRAY_OPTION`, `_LAUNCH_OPTION`); and the numbers of turns fewer, and of turns
-more, that are possible.
+pass at this beam (or `_STRAY_OPTION`, `_LAUNCH_OPTION`); and the numbers of turns by which the true count
+might be lower, and might be higher.
 
 Most options are dropped immediately, so stories are created only for the options that are kept.
 """
@@ -399,9 +399,9 @@ class Chain:
         return True
 
     def _extend_only_story(self, story: Story, ahead: float, seconds: float) -> bool:
-        """Add to the only story the cost of a step past beams that do not detect the ball.
+        """Add to the only story the cost of a step whose speed is not as expected.
 
-        Return False if a second story might be possible.
+        Return False if a second story is possible.
         """
         last = story.last
         one_step = (ahead + 1.0) / seconds > _MAX_SPEED_RATIO * last.speed + JITTER_S
@@ -501,7 +501,8 @@ class Chain:
     def _relaunch(self, stories: Sequence[Story], t: int, beam: int, options: list[_Option]) -> None:
         """Begin a further run at this pulse; earlier pulses belong to another launch or to a hand.
 
-        The new stories continue in the same way, so only those after the cheapest story are created.
+        The new stories would continue alike whichever story they follow, so only those after the cheapest
+        story are created.
         """
         min_cost, before = inf, stories[0]
         for story in stories:
@@ -535,7 +536,7 @@ class Chain:
         story.last = last.next_pass(t, beam, turns, speed)
 
     def _silent_passes(self, story: Story, since: int, beam: int, whole: int) -> dict[int, int]:
-        """Count this story's passes at each beam without a pulse."""
+        """Count this story's passes at each beam that has reported no pulse."""
         silent = dict(story.silent)
         for passed in self._between[story.sense][since][beam]:
             if not self.pulse_counts[passed]:

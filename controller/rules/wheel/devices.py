@@ -9,8 +9,8 @@ from controller.model.readings import DeviceDown, DeviceFault, DeviceUp, Reading
 from controller.rules.wheel.rotor import FASTEST_TURN_US, SLOWEST_TURN_US
 
 SURELY_SEEN_US = 6_000_000
-"""Maximum time between two interruptions by a ball in the track. If one beam of two is silent, the slowest
-ball needs less than 5 s to reach the other beam."""
+"""Maximum time between two interruptions by a ball in the track. If one of two beams is silent, the slowest
+ball needs less than 5 s to return to the other."""
 SILENT_TURNS = 2.5
 """Number of turns without a report after which a board is treated as blind. The mark passes the index sensor
 on every turn."""
@@ -107,5 +107,5 @@ class WheelDevices:
         return min(absences, key=lambda absence: absence.since_us, default=None)
 
     def find_fault(self, kind: str) -> DeviceFault | None:
-        """Return the first fault, during the spin, of a device that sends readings of this kind."""
+        """Return the first fault of a device that might send readings of this kind; None if there is none."""
         return next((fault for dev, fault in self._faults.items() if self.serves(dev, {kind})), None)

@@ -72,7 +72,7 @@ def judge_and_learn(
 def judge_trace(
     trace: SpinTrace, seen: Sequence[Reading], decided_at_us: int, called: Reason | None
 ) -> tuple[SpinVerdict, Learned]:
-    """Rule on a spin that has been traced; `seen` are its readings, none later than the decision."""
+    """Rule on a spin that has been traced; `seen` holds its readings, none later than the decision."""
     case = Case(trace, trace.ball(), seen, decided_at_us)
     evidence = tuple(seen)
     if not _EVIDENCE.issuperset(map(type, evidence)):

@@ -1,8 +1,8 @@
 """The values that a table learns about its wheel, and the resulting model of a ball's loss of speed.
 
 The model consists of the loss of speed and the time until the drop at a few speeds, with linear interpolation
-in between and no assumed functional form. No More Bets and the prediction of an undetected ball use the
-model, which is never used to count turns. The learned values are part of the recorded state.
+in between and no assumed functional form. It is used to time No More Bets and to predict an undetected ball,
+but never to count turns. The learned values are part of the recorded state.
 """
 
 from bisect import bisect_left
@@ -51,7 +51,7 @@ class Slowing:
         self._left_s = left_s
         self._timed = sorted(left_s)
         self._intervals_s: dict[int, float] = {}
-        """Seconds between each pair of neighbouring speeds according to `losses`, by the index of the faster
+        """Seconds between neighbouring speeds of `left_s` according to `losses`, by the index of the faster
         speed."""
 
     def loss(self, speed: float) -> float:
@@ -138,7 +138,7 @@ class Slowing:
 def measure_losses(laps: Sequence[tuple[float, float]]) -> dict[float, float]:
     """Return the losses in one ball's laps, at the nearest of `SPEEDS`.
 
-    `laps` are times in seconds with the speeds in rev/s, a turn apart.
+    `laps` are times in seconds, about a turn apart, with the speeds in rev/s.
     """
     sums: dict[float, list[float]] = {}
     for (t, speed), (later, slower) in pairwise(laps):
@@ -206,10 +206,11 @@ speed."""
 SPIN_SPREAD = 0.03
 """Standard deviation of a spin's drop speed from the wheel's mean, as a fraction of the mean."""
 _BALLS_TO_REGAIN_TRUST = 20.0
-"""After missing a ball, a reader is trusted again once it has read this many balls on every turn."""
+"""After missing a ball on a turn, a reader is trusted again once it has read this many balls on every
+turn."""
 _MIN_NEWEST_WEIGHT = 0.15
-"""Minimum weight of a spin in the losses of speed. After a change to the track (when it has been wiped or
-is damp), a few spins are enough to learn the new losses."""
+"""Minimum weight of the newest spin in the values learned by speed. After a change to the track (if it has
+been wiped or is damp), a few spins are enough to learn the new values."""
 _MEMORY_SPINS = 40.0
 """Maximum weight of earlier spins. Temperature and wear change a wheel, so older spins count for less."""
 
@@ -301,7 +302,7 @@ class Learned(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @staticmethod
     def from_figures(figures: Mapping[str, float]) -> "Learned":
-        """Restore the result of `figures`. Raises `msgspec.ValidationError` for invalid numbers.
+        """Restore the values from `figures`. Raises `msgspec.ValidationError` for invalid numbers.
 
         A recording might lack the values by speed, which a few spins restore.
         """
