@@ -167,7 +167,7 @@ def drifted(approach: Approach, span: Span, found: Sequence[Contact]) -> Contact
     unheard = [unheard_cost(approach, turn.t, turn.change, turn.change - turn.min_change) for turn in same]
     contact.touch += max(unheard, default=bands.UNHEARD) - bands.UNHEARD
     contact.seen = (
-        f"die {approach.path.die.number} came slowly to the {approach.wall} wall and away again, but"
+        f"die {approach.path.die.number} drifted slowly to the {approach.wall} wall and away again, but"
         f" {_silence(approach, t)[1]}"
     )
     return contact

@@ -262,7 +262,7 @@ class SmartWheelGame:
             )
             self._add_doubt("conflict", f"the wheel reached state 5 and showed {shown}", status)
         if self._announced is not None and self._announced != self._number:
-            seen = f"the wheel announced {self._announced} and then showed {self._number}"
+            seen = f"the wheel announced {self._announced} and then showed {_shown(self._number)}"
             self._add_doubt("conflict", seen, status)
         self.decided_by = status
 
@@ -270,7 +270,8 @@ class SmartWheelGame:
         if status.state != NUMBER or self.number_by is None or games_between(self.number_by, status):
             return
         if _number(status) != self._number:
-            self._add_doubt("conflict", f"the wheel showed {self._number} and then {_number(status)}", status)
+            seen = f"the wheel showed {_shown(self._number)} and then {_shown(_number(status))}"
+            self._add_doubt("conflict", seen, status)
         self._find_faults(status)
 
     def _find_faults(self, status: WheelStatus) -> None:
@@ -298,7 +299,8 @@ class SmartWheelGame:
             before = self.first
         if status.state in RUNNING and _number(status) != _number(before):
             self._number = _number(status)
-            seen = f"the number shown changed from {_number(before)} to {self._number} before state 5"
+            shown = f"{_shown(_number(before))} and then {_shown(self._number)}"
+            seen = f"the wheel showed {shown} before state 5"
             self._add_doubt("conflict", seen, status)
 
     def _find_missing_ball(self, status: WheelStatus) -> None:
@@ -384,3 +386,7 @@ def _number(status: WheelStatus) -> str | None:
 
 def _game(status: WheelStatus) -> str:
     return "a game" if status.spin is None else f"game {status.spin:03}"
+
+
+def _shown(number: str | None) -> str:
+    return "no number" if number is None else number
