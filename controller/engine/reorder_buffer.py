@@ -7,7 +7,7 @@ watermark has passed the reading's time is late, and does not count.
 A reading whose time is far from the current time is doubtful. A reading far ahead would make all others late;
 a reading far behind might be the first after a clock was set back. The buffer accepts a doubtful reading once
 a later reading confirms it or, if it is far ahead, once the current time reaches it. If arrival times are
-recorded, a reading can't advance the time by more than `MAX_AHEAD_US` beyond its arrival.
+recorded, a reading can't advance the time to more than `MAX_AHEAD_US` beyond its arrival.
 """
 
 from bisect import bisect_left, insort

@@ -176,7 +176,7 @@ class Session:
 
     @property
     def dice_out(self) -> DiceOut | None:
-        """The state on which wagers with the dice out depend; None if no craps throw is open."""
+        """The state of the open craps throw, on which late wagers depend; None if no throw is open."""
         return self._game.dice_out
 
     def finish(self, *, cut: bool = False) -> Sequence[Effect]:
@@ -264,7 +264,7 @@ class Session:
         self.late += 1
         self._agenda.effects.append(LateReading(reading=reading, behind_us=behind_us))
         now_us = self._order.now
-        # A reading whose time is in the future must have arrived by now.
+        # Even a reading whose time is in the future was made no later than now.
         seen = msgspec.structs.replace(reading, t=min(reading.t, now_us))
         if self._mode.testing:
             self._reject_late(seen)
@@ -416,7 +416,7 @@ class Session:
         if entered.name in SETTLEMENT_INPUTS:
             if entered.by != SETTLEMENT:
                 raise InputRefused("unknown_input", "only the settlement engine may report bets")
-            self._game.enter(entered)  # Accepted in any mode; a game without such an input ignores it.
+            self._game.enter(entered)  # Even at a closed or locked table; some games ignore it.
             return
         require_role(entered, self._setup.ruleset)
         match entered.name:
