@@ -330,7 +330,7 @@ def _outcome_costs(
 ) -> tuple[float, float]:
     """Return the costs of no touch and of a touch by one die, given its contacts with an impact (`heard`).
 
-    A track alone never proves a touch. Without an impact, it therefore always remains possible that the die
+    A track alone never proves a touch. Without an impact, it is therefore always possible that the die
     did not touch the wall. An impact at the turn proves a touch in three cases: the die was too near the wall
     for a miss, both sides of a hidden period match, or the story explains an impact at that very moment as a
     knock.

@@ -64,7 +64,7 @@ def judge_throw(
 
 
 def judge_on(readings: Sequence[Reading], table: DiceTable, rules: ThrowRules, basis: Basis) -> ThrowVerdict:
-    """Judge one throw on its recorded basis, without and with the readings that arrived too late."""
+    """Judge one throw on its recorded basis, with and without the readings that arrived too late."""
     return judge_and_learn(readings, table, rules, basis).verdict
 
 

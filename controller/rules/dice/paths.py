@@ -58,7 +58,7 @@ class Path:
     fastest: float = 0.0
     longest_ms: float = 0.0
     jumps: tuple[Jump, ...] = ()
-    """Steps that the die cannot have made, because the camera followed something else."""
+    """Steps that the die cannot have made: the camera must have followed something else."""
     errors: list[float] | None = None
     """The error of each point, in mm, if the camera reports it. Otherwise the table's setting applies to all
     points."""
@@ -115,7 +115,7 @@ def _start_in_hand(scene: Scene, path: Path) -> None:
 
 
 def measure(scene: Scene, path: Path) -> None:
-    """Set a path's longest and fastest step, and its jumps."""
+    """Set a path's longest step, its highest speed, and its jumps."""
     if len(path.times) < 2:
         return
     spare_mm = JUMP_ERRORS * scene.errors.track_noise_mm
