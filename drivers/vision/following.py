@@ -63,9 +63,10 @@ SAME_HAND_US = 170_000
 """Two dice are assumed to have left the hand together if the second die comes into view within this time of
 the first release and near the first die's release position."""
 MAX_TOGETHER_US = 150_000
-"""The rule sets' `simultaneous_ms`. Dice that form one spot for a long time left the hand together, but by
-the time they separate, the table would reject their release as too old. If the second release would have to
-be timestamped more than this time after the first, it is not reported, and a person rules."""
+"""The rule sets' `simultaneous_ms`. Dice that have formed one spot for a long time left the hand together,
+but by the time they separate, the table would reject the second die's release as too old. If the
+second release would have to be timestamped more than this time after the first, it is not reported, and a
+person rules."""
 SEPARATION_EDGES = 3.0
 """Maximum distance, in die edges, between two dice in the first frame after their common spot split."""
 MIN_AREA_FACES = 0.3

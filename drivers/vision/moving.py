@@ -1,4 +1,4 @@
-"""Finds spots, such as dice and hands, at which a picture differs from the empty table."""
+"""Finds the spots at which a picture differs from the empty table, for example at dice and hands."""
 
 from dataclasses import dataclass
 

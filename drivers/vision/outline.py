@@ -91,8 +91,8 @@ class Outlines:
     def difference_from_flat(self, shape: Shape) -> float:
         """Return the difference between a shape and a flat die's, in die faces; 0 if blur can explain it.
 
-        Both an area outside the outline and an area missing inside it are differences. A die that leans
-        towards the camera hides a flank that a flat die would show.
+        An area outside the outline counts as a difference, and so does an area missing inside it. A die that
+        leans towards the camera hides a flank that a flat die would show.
         """
         smallest = float("inf")
         for outline in self._flat_outlines(shape.middle, shape.side):
@@ -152,7 +152,7 @@ class Outlines:
         return _largest(left)
 
     def _area_missing(self, pixels: Array, outline: Array) -> float:
-        """Return the largest connected area inside an outline that shows the table, in pixels."""
+        """Return the largest connected area of the table visible inside an outline, in pixels."""
         bare = np.zeros_like(pixels)
         cv2.fillConvexPoly(bare, outline, 1)
         cv2.polylines(bare, [outline], isClosed=True, color=0, thickness=self._blur_px)
@@ -221,7 +221,10 @@ def _largest(mask: Array) -> float:
 
 
 def _connected_part(differs: Array, middle: Array) -> Array:
-    """Return the pixels with TABLE everywhere outside the connected part that contains a position."""
+    """Return the pixels, with TABLE everywhere outside the connected part that contains a position.
+
+    If the position itself shows the table, all pixels are returned unchanged.
+    """
     _, labels = cv2.connectedComponents((differs != TABLE).astype(np.uint8), connectivity=4)
     x, y = np.clip(np.round(middle).astype(int), 0, np.array(differs.shape[::-1]) - 1)
     pixels: Array = np.where(labels == labels[y, x], differs, TABLE) if labels[y, x] else differs

@@ -324,7 +324,7 @@ class Pair:
         return self._report_rest(t_us, die, _combine_rests(reading, other.rest))
 
     def _match_by_place(self, camera: int, reading: DieRest) -> None:
-        """Pair two resting dice at the same position, and unpair dice at different positions."""
+        """Pair the cameras' resting dice at the same position, and unpair those at different positions."""
         for number, other in self._dice[1 - camera].items():
             if other.rest is None:
                 continue
@@ -339,7 +339,10 @@ class Pair:
                 del self._partners[one]
 
     def _report_after_wait(self, t_us: int) -> list[Reading]:
-        """Return resting positions that have waited for REST_WAIT_US, and dice that only camera 1 saw."""
+        """Return the resting positions that have waited for REST_WAIT_US.
+
+        Also return the resting positions and losses of dice that only camera 1 saw.
+        """
         due: list[Reading] = []
         for die, (since_us, reading) in list(self._rests.items()):
             if t_us - since_us >= REST_WAIT_US:
