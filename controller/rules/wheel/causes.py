@@ -409,7 +409,7 @@ def pocket_missing(case: Case) -> Reason | None:
             f"for {len(reads) - len(placed)} of {len(reads)} pocket readings, the pocket could not be"
             " determined from the index passes",
         )
-    return case.reason("missing_reading", f"only {len(placed)} of {needed} pocket readings were received")
+    return case.reason("missing_reading", f"received only {len(placed)} of {needed} pocket readings")
 
 
 def sensors_silent(case: Case) -> Reason | None:

@@ -52,7 +52,7 @@ def test_R_SPIN_4_two_reads_are_not_yet_a_number() -> None:
     third = plain_spin.of(PocketBall)[2]
     verdict = judged(plain_spin, until_us=third.t - 1)
     assert (verdict.ruling, codes(verdict), verdict.number) == (Ruling.REVIEW, ["missing_reading"], None)
-    assert verdict.reasons[0].seen == "only 2 of 3 pocket readings were received"
+    assert verdict.reasons[0].seen == "received only 2 of 3 pocket readings"
 
 
 def test_R_SPIN_4_the_third_read_waits_for_the_index_pass_after_it() -> None:
