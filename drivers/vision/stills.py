@@ -18,9 +18,9 @@ SHARED_EDGES = 0.35
 """The value of NEAR_EDGES for two dice that form one spot. A false face across both dice is farther from each
 die's part of the spot. A top face seen 26 degrees off the vertical is 0.24 edges from its die's centre."""
 CROP_EDGES = 1.25
-"""Distance from a spot's centre within which the die is searched for, in die edges. The die's centre is
-within NEAR_EDGES, and its corners are at most 0.71 farther away.
-"""
+"""Distance from a spot's centre within which the die is searched for, in die edges. The top face's centre is
+within NEAR_EDGES, and the face's corners are at most 0.71 farther away. At this limit the crop cuts off 0.06
+edges of one corner, which has no pip there."""
 
 
 MIN_FOLLOWED_PX = 15.0

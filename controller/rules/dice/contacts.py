@@ -127,7 +127,11 @@ def _contacts_in_span(approach: Approach, span: Span) -> list[Contact]:
 
 
 def _assign_turn(heard: Contact, turn: Contact, candidates: list[Contact]) -> None:
-    """Assign a turn found only in the track to the contact nearest in time, whose impact fits no turn."""
+    """Assign a turn found only in the track to the contact `heard`.
+
+    `candidates` are the contacts at that time, including `heard`. Their impacts fit no turn, so the turns
+    that were fitted to these impacts are dropped.
+    """
     for contact in candidates:
         contact.miss = contact.landed = contact.cause = contact.cause_certainty = 0.0
     heard.touch, heard.miss, heard.landed = turn.touch, turn.miss, turn.cause

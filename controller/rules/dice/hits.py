@@ -31,7 +31,7 @@ MIDDLE_FRACTION = 0.1
 end. The direction of flight shows it instead."""
 
 _EVERY_OUTCOME: frozenset[Touched] = frozenset({(False, False), (False, True), (True, False), (True, True)})
-FIRST_POINTS = 4
+DIRECTION_POINT = 4
 """Index of the first track point that shows a die's direction of flight despite the noise."""
 
 
@@ -85,9 +85,9 @@ def far_end(scene: Scene) -> str | None:
         if not die.releases[0].in_flight and abs(off_middle) > MIDDLE_FRACTION * length:
             return "right" if off_middle < 0.0 else "left"
     directions = {
-        "right" if die.track[FIRST_POINTS].x > die.track[0].x else "left"
+        "right" if die.track[DIRECTION_POINT].x > die.track[0].x else "left"
         for die in thrown
-        if len(die.track) > FIRST_POINTS and (die.came_in_flight or not die.releases[0].in_flight)
+        if len(die.track) > DIRECTION_POINT and (die.came_in_flight or not die.releases[0].in_flight)
     }
     return directions.pop() if len(directions) == 1 else None
 

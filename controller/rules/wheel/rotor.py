@@ -58,7 +58,7 @@ _HANDLED_TURN_RATIO = 0.8
 """Ratio of a turn to the previous turn below which a person must have pushed the rotor."""
 _MIN_NEXT_RATIO, _MAX_NEXT_RATIO = 0.985, 1.12
 """Range of the ratio of an untouched rotor's turn to the turn before. A turn takes 2 to 8 s. The rotor loses
-0.16 to 0.3 % of its speed per second, or up to 2 % with a worn bearing. Passes scatter by some milliseconds.
+0.16 to 0.3 % of its speed per second, or up to 2 % with a worn bearing. Passes scatter by a few milliseconds.
 A push of less than 1.5 % shifts a reading by at most a tenth of a pocket."""
 _SAME_PASS_FRACTION = 0.02
 """Fraction of a turn within which a second pulse belongs to the same pass, given the width of the mark."""

@@ -39,7 +39,8 @@ COUNTS_PER_MNS = 40.0
 range."""
 TOP_COUNTS, THRESHOLD_COUNTS = 1000.0, 60.0
 LOUDNESS = (0.75, 1.3)
-"""Range of the factor by which the peak of an impact varies with its position along a wall."""
+"""Range of the factor that multiplies the peak of each impact. It is drawn at random, and stands for the
+effect of the position along the wall."""
 SURELY_HEARD_MNS = THRESHOLD_COUNTS / COUNTS_PER_MNS / LOUDNESS[0]
 """Minimum impulse that the sensor detects at any position along a wall."""
 THUMP_COUPLING, THUMP_DECAY_MM = 0.08, 40.0
