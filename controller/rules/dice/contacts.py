@@ -51,6 +51,13 @@ from controller.rules.dice.unheard import (
     unseen_start_contact,
 )
 
+STILL_M_PER_S = 0.05
+"""Speed, in m/s, below which a die is still and makes no impact. It is the error of a speed measured over
+five points."""
+LEAVING_M_PER_S = 0.1
+"""Speed away from the wall, in m/s, above which a die that does not turn has already left the wall. It is
+twice the error of a speed measured over five points."""
+
 
 class _NearImpact(NamedTuple):
     """An impact that a die may have made.
@@ -94,7 +101,7 @@ def _contacts_in_span(approach: Approach, span: Span) -> list[Contact]:
     """Return the contacts in one span near the wall, with and without matching impacts."""
     found = list(_heard_contacts(approach, span))
     beyond = seen_beyond(approach, span)
-    if beyond is None and any(contact.miss + contact.knock > 2.0 * bands.MARGIN for contact in found):
+    if beyond is None and any(contact.miss + contact.knock > bands.CERTAIN_MARGIN for contact in found):
         return found
     hidden = hidden_step(approach, span)
     track_only = [rested(approach, span), fell_back(approach, span)]
@@ -207,8 +214,8 @@ def _interrupted_cost(approach: Approach, k: int, latest: float) -> float:
 def _weigh_turn(approach: Approach, turn: Turn, k: int, heard: _NearImpact) -> Contact | None:
     """Return a contact for a turn near an impact, or None if the die cannot have made the impact."""
     turned = turn.change > max(bands.OWN_TURN_M_PER_S, bands.OWN_TURN_ERRORS * turn.change_sd)
-    still = abs(turn.speed_in) < 0.05 and abs(turn.speed_out) < 0.05
-    if still or (turn.speed_in > 0.1 and not turned):
+    still = abs(turn.speed_in) < STILL_M_PER_S and abs(turn.speed_out) < STILL_M_PER_S
+    if still or (turn.speed_in > LEAVING_M_PER_S and not turned):
         return None
     outside, inside = band_errors(approach, turn)
     # If the die did not make this impact, it turned at the intersection of its paths.
@@ -221,7 +228,7 @@ def _weigh_turn(approach: Approach, turn: Turn, k: int, heard: _NearImpact) -> C
         # The intersection of the paths does not show how near to the wall the die came.
         cost, inside, room = heard.interrupted, 0.0, 0.0
     cost += place_cost(heard.errors)
-    if cost > bands.KNOCK + 4.0 * bands.MARGIN:
+    if cost > bands.MAX_MATCH_COST:
         return None
     step = approach.path.times[k + 1] - approach.path.times[k]
     hidden = step > approach.scene.hidden_ms
@@ -238,6 +245,7 @@ def _weigh_turn(approach: Approach, turn: Turn, k: int, heard: _NearImpact) -> C
     contact.landed = contact.cause + contact.cause_certainty * room * room
     contact.touch = unheard_cost(approach, turn.t, turn.change, turn.change_sd) + outside
     if hidden:
+        # The longer the die was hidden, the likelier is a knock in that period.
         contact.knock = max(bands.KNOCK - 2.0 * log(step / approach.scene.hidden_ms), 0.0)
         contact.hidden = True
     else:

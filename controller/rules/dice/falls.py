@@ -36,6 +36,9 @@ MEETING_MS = 12.0
 the die was not falling. The time is about a frame."""
 MIN_POINTS = 6
 """Minimum number of points for judging whether a path is straight."""
+THIRD_DIFFERENCE_VARIANCE = 20.0
+"""Variance of the third difference of points with independent errors of variance 1: 1 + 9 + 9 + 1. A smooth
+path hardly contributes to the third difference."""
 STRAIGHT_ERRORS = 4.5
 """Maximum deviation of the points of a straight path, in standard deviations. One path in ten thousand
 exceeds it by chance."""
@@ -121,7 +124,8 @@ def _can_have_fallen(scene: Scene, path: Path, other: Path, t: float, fall_ms: f
 
 def _parts_apart(scene: Scene, path: Path, other: Path, points: range) -> Iterator[range]:
     """Yield the parts of a range of points in which the other die was out of reach."""
-    reach_mm = 2.0 * bands.max_contact_mm(scene.table) + 2.0 * scene.errors.track_noise_mm
+    reach_mm = 2.0 * bands.max_contact_mm(scene.table)
+    reach_mm += bands.DICE_REACH_ERRORS * scene.errors.track_noise_mm
     begin = points.start
     for i in points:
         if _distance_mm(path, other, i) <= reach_mm:
@@ -160,7 +164,7 @@ def _noise_mm(scene: Scene, places: Sequence[float]) -> float:
     thirds = [
         places[i] - 3.0 * places[i + 1] + 3.0 * places[i + 2] - places[i + 3] for i in range(len(places) - 3)
     ]
-    scatter = sqrt(sum(third * third for third in thirds) / (20.0 * len(thirds)))
+    scatter = sqrt(sum(third * third for third in thirds) / (THIRD_DIFFERENCE_VARIANCE * len(thirds)))
     return max(scene.errors.track_noise_mm, MIN_NOISE_MM, scatter)
 
 

@@ -356,7 +356,7 @@ def _outcome_costs(
             doubtful.append((contact.touch, miss))
     if heard:
         return inf, sum(min(costs) for costs in quiet)
-    missed = min(sum(miss for _, miss in doubtful), _touch_cost(doubtful) + bands.MARGIN - 1.0)
+    missed = min(sum(miss for _, miss in doubtful), _touch_cost(doubtful) + bands.UNPROVEN_MARGIN)
     return proven + missed, _touch_cost(quiet)
 
 

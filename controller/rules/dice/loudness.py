@@ -39,6 +39,9 @@ MISSED_FRACTION = 1.0 / 200.0
 """Fraction of hits, of any loudness, that a working sensor does not detect."""
 MIN_PEAK = 1.0
 """Minimum peak, in counts, that is treated as a measurement."""
+DECIMALS = 4
+"""Decimals of a stored mean or spread. A ten-thousandth of a logarithm is far below the spread of the
+hits."""
 FADE_FACTOR = 1.02
 """Factor by which a wall's lowest recent peak increases after each throw, because sensors lose
 sensitivity."""
@@ -76,7 +79,9 @@ class HitLoudness(NamedTuple):
         hits, off = min(self.hits, MAX_HITS), log_loud - self.mean
         fresh = off * off * hits / (hits + 1.0)
         variance = ((hits + FIRST_HITS) * self.spread * self.spread + fresh) / (hits + FIRST_HITS + 1.0)
-        return HitLoudness(round(self.mean + off / (hits + 1.0), 4), round(sqrt(variance), 4), hits + 1.0)
+        return HitLoudness(
+            round(self.mean + off / (hits + 1.0), DECIMALS), round(sqrt(variance), DECIMALS), hits + 1.0
+        )
 
 
 class Heard(NamedTuple):

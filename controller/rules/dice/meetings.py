@@ -29,6 +29,15 @@ SPEED_STEPS = 3
 """Maximum number of steps over which a speed is averaged."""
 SIDEWAYS_M_PER_S = 0.75
 """Maximum deviation of a hidden die from its line, in mm per ms."""
+REACH_ERRORS = 4.0
+"""Position errors by which dice that touch may seem to be out of reach. It is 2.8 standard deviations of the
+difference between two positions."""
+MIN_STEP_MS = 1.0
+"""Minimum time, in ms, between two points for a meeting between them. The points of both dice in one frame
+are closer together."""
+STEP_ERRORS = 2.0
+"""Error of a step compared with the steps beside it, in position errors. Both ends of the step and the two
+ends of the speed contribute one error each."""
 MAX_MEETINGS = 4
 """Maximum number of meetings that the judge considers; it ignores later ones. A fifth meeting would make 32
 combinations."""
@@ -104,10 +113,10 @@ def meetings(scene: Scene, paths: tuple[Path, Path], wall_times: Sequence[float]
 def reach_mm(scene: Scene, error_mm: float = 0.0) -> float:
     """Return the distance between centres, in mm, at which dice may touch.
 
-    It is the distance at which two corners meet, plus four errors.
+    It is the distance at which two corners meet, plus `REACH_ERRORS`.
     """
     error = max(scene.errors.track_noise_mm, MIN_NOISE_MM, error_mm)
-    return 2.0 * bands.max_contact_mm(scene.table) + 4.0 * error
+    return 2.0 * bands.max_contact_mm(scene.table) + REACH_ERRORS * error
 
 
 def _max_error_mm(path: Path) -> float:
@@ -129,7 +138,7 @@ def _instants(paths: tuple[Path, Path], since: float, until: float) -> list[floa
             ]
         }
     )
-    return [0.5 * (a + b) for a, b in pairwise(times) if b - a > 1.0]
+    return [0.5 * (a + b) for a, b in pairwise(times) if b - a > MIN_STEP_MS]
 
 
 def _meeting(scene: Scene, paths: tuple[Path, Path], t: float, reach: float, noise: float) -> Meeting | None:
@@ -153,7 +162,7 @@ def _meeting(scene: Scene, paths: tuple[Path, Path], t: float, reach: float, noi
     )
     if distance > max_distance:
         return None
-    error = 2.0 * noise + 0.5 * SIDEWAYS_M_PER_S * hidden
+    error = STEP_ERRORS * noise + 0.5 * SIDEWAYS_M_PER_S * hidden
     costs = [
         _costs(scene, one, two, error),
         _costs_beside_a_wall(scene, (one, two), error),

@@ -34,6 +34,26 @@ THROWN_M_PER_S = 8.0
 1.2 to 7.5 m/s (docs/dice-physics.md)."""
 
 
+CLOSE_ERRORS = 5.0
+"""Position errors outside the contact band within which a point may be a touch. A larger error occurs once in
+three million points."""
+SPEED_FACTOR, SPEED_ERROR_M_PER_S = 1.2, 0.3
+"""Maximum ratio of a die's speed within a step to the speeds that the track shows, which are means over
+steps, and the error of such a speed in m/s (2 mm at both ends of a frame of 11 ms)."""
+LOCAL_STEPS = 3
+"""Number of steps before and after a step that show how fast the die was in it."""
+STOP_STEPS = 4
+"""Number of steps that show whether a die was stopping. The error of the speed is then 0.06 m/s."""
+STOPPED_M_PER_S = 0.5
+"""Speed, in m/s, below which a die may have stopped before its next point."""
+UNMOVED_ERRORS = 7.0
+"""Maximum distance along plus across the table, in position errors, between the last point of a die and its
+rest if it did not move in between. Noise alone exceeds it in one case in 50,000."""
+EVIDENCE_POINTS = 3
+"""Number of points on each side of a moment that are evidence of the die's path there: those to which lines
+are fitted."""
+
+
 class Jump(NamedTuple):
     """A step that no die could have made.
 
@@ -180,8 +200,8 @@ class Approach:
     gaps: list[float]
     along: list[float]
     close: float
-    """Distance from the wall, in mm, within which a point may be a touch: the contact band plus five
-    errors."""
+    """Distance from the wall, in mm, within which a point may be a touch: the contact band plus
+    `CLOSE_ERRORS`."""
 
     def noise(self, first: int, last: int) -> float:
         """Return the RMS error of these track points, in mm, but at least MIN_NOISE_MM."""
@@ -205,14 +225,14 @@ def approach_to(scene: Scene, path: Path, wall: str) -> Approach:
         end = scene.table.width_mm
         gaps = [end - y for y in path.ys]
     along = path.ys if wall in {"left", "right"} else path.xs
-    close = max_contact_mm(scene.table) + 5.0 * max(scene.errors.track_noise_mm, MIN_NOISE_MM)
+    close = max_contact_mm(scene.table) + CLOSE_ERRORS * max(scene.errors.track_noise_mm, MIN_NOISE_MM)
     return Approach(scene, path, wall, gaps, along, close)
 
 
 def spans_near(approach: Approach) -> list[Span]:
     """Return the spans of points between which the die may have reached the wall."""
     times, gaps = approach.path.times, approach.gaps
-    fastest = 1.2 * approach.path.fastest + 0.3
+    fastest = _max_speed(approach.path.fastest)
     spans: list[Span] = []
     for i in range(len(gaps) - 1):
         to_cover = gaps[i] + gaps[i + 1] - 2.0 * approach.close
@@ -234,13 +254,18 @@ def speed_unknown(scene: Scene, path: Path, i: int) -> bool:
     return i + 1 < SPEED_POINTS and path.times[i + 1] - path.times[i] > scene.hidden_ms
 
 
+def _max_speed(shown: float) -> float:
+    """Return the highest speed, in m/s, that a die may have had in a step if its track shows this speed."""
+    return SPEED_FACTOR * shown + SPEED_ERROR_M_PER_S
+
+
 def _local_speed(approach: Approach, i: int) -> float:
     """Return the highest speed, in m/s, that the die may have had between points i and i + 1."""
     if waited_at_rest(approach, i):
-        return speed_between(approach, max(i - 4, 0), i)
-    before = speed_between(approach, max(i - 3, 0), i)
-    after = speed_between(approach, i + 1, min(i + 4, len(approach.gaps) - 1))
-    return 1.2 * max(before, after, speed_between(approach, i, i + 1)) + 0.3
+        return speed_between(approach, max(i - STOP_STEPS, 0), i)
+    before = speed_between(approach, max(i - LOCAL_STEPS, 0), i)
+    after = speed_between(approach, i + 1, min(i + 1 + LOCAL_STEPS, len(approach.gaps) - 1))
+    return _max_speed(max(before, after, speed_between(approach, i, i + 1)))
 
 
 def waited_at_rest(approach: Approach, i: int) -> bool:
@@ -249,7 +274,8 @@ def waited_at_rest(approach: Approach, i: int) -> bool:
     if not path.rests or i != len(path.times) - 2:
         return False
     moved = abs(path.xs[-1] - path.xs[i]) + abs(path.ys[-1] - path.ys[i])
-    return moved <= 7.0 * approach.noise(i, i) and speed_between(approach, max(i - 4, 0), i) <= 0.5
+    speed = speed_between(approach, max(i - STOP_STEPS, 0), i)
+    return moved <= UNMOVED_ERRORS * approach.noise(i, i) and speed <= STOPPED_M_PER_S
 
 
 def speed_between(approach: Approach, i: int, j: int) -> float:
@@ -267,5 +293,5 @@ def hidden_step(approach: Approach, span: Span) -> int | None:
 
 
 def points_around(approach: Approach, first: int, last: int) -> tuple[Reading, ...]:
-    """Return the readings of some points and of up to three points on each side of them."""
-    return tuple(approach.path.readings[max(first - 3, 0) : last + 4])
+    """Return the readings of some points and of up to `EVIDENCE_POINTS` on each side of them."""
+    return tuple(approach.path.readings[max(first - EVIDENCE_POINTS, 0) : last + EVIDENCE_POINTS + 1])

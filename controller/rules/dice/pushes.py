@@ -57,7 +57,7 @@ def push_cost(scene: Scene, pair: Pair, wall: str, t: float) -> float:
     noise = max(scene.errors.track_noise_mm, MIN_NOISE_MM)
     nearer_mm = one.gap_mm - two.gap_mm
     distance = hypot(nearer_mm, one.along_mm - two.along_mm)
-    if distance > 2.0 * bands.max_contact_mm(scene.table) + 2.0 * noise:
+    if distance > 2.0 * bands.max_contact_mm(scene.table) + bands.DICE_REACH_ERRORS * noise:
         return inf
     edge = scene.table.die_mm
     shortfall = max(MIN_AWAY_FRACTION * max(distance, edge) - nearer_mm, 0.0) / (GAP_ERRORS * noise)

@@ -15,6 +15,17 @@ from controller.rules.dice.scene import DieSeen, Scene
 FLAT_DEG = 15.0
 """Maximum tilt, in degrees, of a die that lies flat. According to field data, a camera cannot measure a tilt
 below 12 degrees."""
+STILL_ERRORS = 4.0
+"""Maximum difference, in position errors, between two reported resting positions of a die that has not moved.
+It is 2.8 standard deviations of the difference."""
+EDGE_ERRORS = 2.0
+"""Position errors within which a die's position does not show on which side of an edge the die lies."""
+ZONE_REACH_EDGES = 2.0
+"""Maximum distance, in edges of a die, from a zone to the centre of a die that the camera reports on it. A
+die that leans on the zone's objects may have its centre outside the zone."""
+STACKED_EDGES = 1.5
+"""Maximum distance, in edges, between the centres of two dice of which one lies on the other. From above, two
+squares overlap only if their centres are less than 1.41 edges apart; the rest is the position error."""
 CRAPS_SURFACES = {"bank": "on_bank", "cup": "in_cup", "rail": "on_rail"}
 """Surfaces on which a die at rest makes a craps throw a No Roll, with the code of the cause. A die may lie on
 any other surface (C34-INV-3)."""
@@ -60,7 +71,7 @@ def _judge_not_seen_at_rest(scene: Scene, die: DieSeen, found: Findings) -> None
 def _judge_stillness(scene: Scene, die: DieSeen, found: Findings) -> None:
     """Add a review if a die that has not moved shows a different face."""
     last = die.rests[-1]
-    tolerance_mm = 4.0 * scene.errors.track_noise_mm
+    tolerance_mm = STILL_ERRORS * scene.errors.track_noise_mm
     for earlier in die.rests[:-1]:
         still = abs(earlier.x - last.x) <= tolerance_mm and abs(earlier.y - last.y) <= tolerance_mm
         if still and (earlier.up, set(earlier.resting_sides)) != (last.up, set(last.resting_sides)):
@@ -138,7 +149,7 @@ def _judge_aslant(code: str, seen: str, die: int, rules: ThrowRules, found: Find
 
 
 def _inside(scene: Scene, rest: DieRest) -> bool:
-    tolerance_mm = 2.0 * scene.errors.track_noise_mm
+    tolerance_mm = EDGE_ERRORS * scene.errors.track_noise_mm
     return (
         -tolerance_mm <= rest.x <= scene.table.length_mm + tolerance_mm
         and -tolerance_mm <= rest.y <= scene.table.width_mm + tolerance_mm
@@ -150,7 +161,7 @@ def _surface(scene: Scene, rest: DieRest) -> tuple[str, bool]:
 
     The table's zones take precedence over the camera's report.
     """
-    tolerance_mm = 2.0 * scene.errors.track_noise_mm
+    tolerance_mm = EDGE_ERRORS * scene.errors.track_noise_mm
     for zone in scene.table.zones:
         if zone.kind == rest.on or zone.kind in CARD_SURFACES:
             continue
@@ -159,7 +170,8 @@ def _surface(scene: Scene, rest: DieRest) -> tuple[str, bool]:
         if inside or (at_edge and rest.on == "unknown"):
             return zone.kind, not at_edge
     own = [zone for zone in scene.table.zones if zone.kind == rest.on]
-    return rest.on, not own or any(_reaches(zone, rest, 2.0 * scene.table.die_mm) for zone in own)
+    reach_mm = ZONE_REACH_EDGES * scene.table.die_mm
+    return rest.on, not own or any(_reaches(zone, rest, reach_mm) for zone in own)
 
 
 def _reaches(zone: Zone, rest: DieRest, reach_mm: float) -> bool:
@@ -243,7 +255,7 @@ def _judge_pair(scene: Scene, rules: ThrowRules, found: Findings) -> None:
     for die, rest in zip(scene.dice, rests, strict=True):
         if rest is None or rest.on != "die":
             continue
-        if distance_mm is None or distance_mm <= 1.5 * scene.table.die_mm:
+        if distance_mm is None or distance_mm <= STACKED_EDGES * scene.table.die_mm:
             seen = f"die {die.number} came to rest on die {3 - die.number}"
             _judge_aslant("stacked", seen, die.number, rules, found)
             return

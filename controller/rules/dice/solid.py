@@ -23,6 +23,11 @@ to rise 80 cm. After that, both dice are on the felt."""
 COARSE_STEP = 8
 """Step between the points that are checked first. They suffice to show that the dice were apart at some
 time."""
+APART_EDGES = 2.0
+"""Distance between the centres, in edges, above which the dice are certainly two. With errors of a few
+millimetres, one die seen as two never seems so large."""
+MIN_SEEN_FRACTION = 0.5
+"""Minimum fraction of the frames in which both dice were seen, for their mean distance to count."""
 
 
 def judge_solid(scene: Scene, found: Findings) -> None:
@@ -59,11 +64,11 @@ def _mean_distance_if_close(scene: Scene) -> float | None:
     one, two = (die.track for die in scene.dice)
     edge = scene.table.die_mm
     coarse = list(_distances(one[::COARSE_STEP], two, scene.errors.frame_ms))
-    if not coarse or max(coarse) > 2.0 * edge:
+    if not coarse or max(coarse) > APART_EDGES * edge:
         return None
     distances = list(_distances(one, two, scene.errors.frame_ms))
     watched_ms = (min(one[-1].t, two[-1].t) - max(one[0].t, two[0].t)) / 1000.0
-    if watched_ms < ABOVE_MS or len(distances) < ABOVE_MS / (2.0 * scene.errors.frame_ms):
+    if watched_ms < ABOVE_MS or len(distances) < MIN_SEEN_FRACTION * ABOVE_MS / scene.errors.frame_ms:
         return None
     noise = scene.errors.track_noise_mm
     # The errors of two points, each in both directions, add to the mean square.
@@ -74,7 +79,7 @@ def _mean_distance_if_close(scene: Scene) -> float | None:
 def _distances(one: list[DieAt], two: list[DieAt], frame_ms: float) -> list[float]:
     """Return the distance, in mm, from each point to the other die's point in the same frame."""
     times = [point.t for point in two]
-    near_us = 500.0 * frame_ms
+    near_us = 0.5 * frame_ms * 1000.0
     distances = []
     for point in one:
         j = bisect_left(times, point.t)

@@ -21,8 +21,6 @@ from controller.rules.dice.pushes import Pair, last_seen_before, overlap, push_c
 from controller.rules.dice.scene import Scene
 
 BOTH_HIT: Touched = (True, True)
-CERTAIN_MARGIN = 2.0 * bands.MARGIN
-"""Margin above which a die's hit on an end wall is so certain that the side rails need no check."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +75,7 @@ class Account:
             for touched, story in stories.items()
         ]
         missed = min(cost for touched, cost in costs if not touched[label])
-        return missed - min(cost for _, cost in costs) > CERTAIN_MARGIN
+        return missed - min(cost for _, cost in costs) > bands.CERTAIN_MARGIN
 
     def _not_ruled_out(
         self, stories: dict[Touched, Story], knocked_back: Mapping[Touched, float]
@@ -190,7 +188,7 @@ def _weigh_causes(scene: Scene, pair: Pair, contact: Contact) -> None:
 
 
 def _is_certain(contact: Contact) -> bool:
-    return bool(contact.heard) and contact.miss + contact.knock > CERTAIN_MARGIN
+    return bool(contact.heard) and contact.miss + contact.knock > bands.CERTAIN_MARGIN
 
 
 def _struck_twice(

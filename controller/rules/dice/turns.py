@@ -16,6 +16,9 @@ from controller.rules.dice.motion import FEW_POINTS, Line, Turn, line, line_from
 from controller.rules.dice.paths import Approach, Path, approach_to
 from controller.rules.dice.scene import Scene
 
+LOST_FRAME = 1.5
+"""Duration of a step, in frames, above which the step contains a lost frame."""
+
 
 def turn_after(approach: Approach, k: int, earliest: float, latest: float) -> Turn:
     """Return the turn after point k in a period, from whole paths or from their parts nearest the wall."""
@@ -54,7 +57,7 @@ def _paths_around(approach: Approach, k: int) -> Iterator[tuple[Line, Line]]:
         # If the die landed soon after it reappeared, only its first points show how it left the wall.
         yield before, line_from(times, gaps, k + 1, approach.noise(k + 1, k + 3))
         return
-    if times[k + 1] - times[k] > 1.5 * approach.scene.errors.frame_ms:
+    if times[k + 1] - times[k] > LOST_FRAME * approach.scene.errors.frame_ms:
         after = _slowed(after, before, bands.LANDING_FRACTION)
     yield before, after
     if approach.path.knocks:

@@ -9,7 +9,7 @@ from math import inf, sqrt
 from controller.rules.dice import bands
 from controller.rules.dice.contact import SAME_TURN_MS, SLOW_TURN_MS, Contact, turn_contact
 from controller.rules.dice.motion import Turn, line
-from controller.rules.dice.paths import Approach, Span, points_around, speed_between
+from controller.rules.dice.paths import STOP_STEPS, Approach, Span, points_around, speed_between
 from controller.rules.dice.turns import band_errors, cause_certainty_of, room_errors, turn_after, unheard_cost
 
 AT_REST_M_PER_S = 0.2
@@ -29,6 +29,15 @@ exceed the distance that the die fell back."""
 SLOW_ERRORS = 4.0
 """Maximum distance between the points around a slow die's nearest point, in errors. Noise alone spreads three
 points this far in one case in seventy."""
+SURE_ERRORS = 3.0
+"""Number of standard errors that a difference in position must exceed to be real, and within which a resting
+position is reported to people."""
+REPORTED_ERRORS, MIN_REPORTED_MM = 2.0, 1.0
+"""Accuracy with which the position of a turn is reported to people: this many standard errors, but at least
+a millimetre."""
+STOP_EVIDENCE_POINTS = 8
+"""Number of points before a die's rest that are evidence of how it stopped: more than the LAST_POINTS from
+which its position is estimated."""
 LAST_POINTS = 6
 """Number of track points, besides the rest, from which the resting position of a stopping die is
 estimated."""
@@ -52,7 +61,7 @@ def silent_turns(approach: Approach, span: Span) -> list[Contact | None]:
     sharpest = max(turns, key=lambda found: found[0].change - found[0].misfit)
     found = [_silent_turn(approach, *sharpest)]
     for turn, k in turns:
-        near_wall = turn.place - max_contact < 3.0 * turn.sd and turn.misfit < bands.MARGIN
+        near_wall = turn.place - max_contact < SURE_ERRORS * turn.sd and turn.misfit < bands.MARGIN
         if near_wall and abs(turn.t - sharpest[0].t) > SAME_TURN_MS:
             found.append(_silent_turn(approach, turn, k))
     return [*found]
@@ -69,12 +78,12 @@ def _silent_turn(approach: Approach, turn: Turn, k: int) -> Contact:
     contact.touch = unheard + outside
     contact.cause_certainty = cause_certainty_of(turn)
     contact.cause = contact.cause_certainty * bands.CAUSELESS
-    contact.miss = min(contact.cause + contact.cause_certainty * inside, unheard + bands.MARGIN - 1.0)
+    contact.miss = min(contact.cause + contact.cause_certainty * inside, unheard + bands.UNPROVEN_MARGIN)
     contact.landed = min(
         contact.cause + contact.cause_certainty * room_errors(approach, turn) ** 2, contact.miss
     )
     contact.code, heard = _silence(approach, turn.t)
-    within = max(2.0 * turn.sd, 1.0)
+    within = max(REPORTED_ERRORS * turn.sd, MIN_REPORTED_MM)
     contact.seen = (
         f"die {approach.path.die.number} turned at the {approach.wall} wall"
         f" (within {within:.0f} mm), but {heard}"
@@ -118,11 +127,12 @@ def rested(approach: Approach, span: Span) -> Contact | None:
         rests=True,
         touch=bands.UNHEARD + bands.fell_flat_cost(approach.scene.table, place, sd),
         miss=deep * deep,
-        points=points_around(approach, end - 8, end),
+        points=points_around(approach, end - STOP_EVIDENCE_POINTS, end),
     )
     contact.code, heard = _silence(approach, times[end - 1])
+    within = SURE_ERRORS * sd
     contact.seen = (
-        f"die {path.die.number} stopped at the {approach.wall} wall (within {3.0 * sd:.0f} mm), but {heard}"
+        f"die {path.die.number} stopped at the {approach.wall} wall (within {within:.0f} mm), but {heard}"
     )
     return contact
 
@@ -137,7 +147,7 @@ def fell_back(approach: Approach, span: Span) -> Contact | None:
         return None
     m = min(means, key=means.__getitem__)
     sd = approach.noise(m - 1, m + 1) / sqrt(NEAREST_POINTS)
-    if not 3.0 * sd < approach.gaps[-1] - means[m] <= STAYED_MM:
+    if not SURE_ERRORS * sd < approach.gaps[-1] - means[m] <= STAYED_MM:
         return None
     contact = _nearest_contact(approach, m, means[m], sd)
     contact.seen = (
@@ -161,7 +171,7 @@ def drifted(approach: Approach, span: Span, found: Sequence[Contact]) -> Contact
     same = [contact for contact in found if contact.touch < inf and abs(contact.t - t) <= SLOW_TURN_MS]
     sd = approach.noise(m - 1, m + 1) / sqrt(NEAREST_POINTS)
     farthest = max(mean for k, mean in means.items() if k >= m)
-    if any(contact.heard or contact.doubtful for contact in same) or farthest - means[m] <= 3.0 * sd:
+    if any(contact.heard or contact.doubtful for contact in same) or farthest - means[m] <= SURE_ERRORS * sd:
         return None
     contact = _nearest_contact(approach, m, means[m], sd)
     unheard = [unheard_cost(approach, turn.t, turn.change, turn.change - turn.min_change) for turn in same]
@@ -280,7 +290,10 @@ def lost_track_contact(approach: Approach) -> Contact | None:
     if path.rests or path.die.gone:
         return None
     last = len(approach.gaps) - 1
-    if path.die.rest is not None and speed_between(approach, max(last - 4, 0), last) < AT_REST_M_PER_S:
+    if (
+        path.die.rest is not None
+        and speed_between(approach, max(last - STOP_STEPS, 0), last) < AT_REST_M_PER_S
+    ):
         return None
     face = approach.gaps[last] - 0.5 * approach.scene.table.die_mm
     seen = f"the track of die {path.die.number} ends {face:.0f} mm from the {approach.wall} wall"

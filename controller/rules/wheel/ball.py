@@ -17,6 +17,7 @@ from controller.rules.wheel.learned import Slowing
 from controller.rules.wheel.story import Pass, Story
 
 _MIN_PASSES = 3
+"""Minimum passes of a run: two steps, which show a speed and its loss."""
 _MAX_STRAY_FRACTION, _MAX_MISSED_FRACTION = 0.3, 0.45
 """Maximum fractions of stray pulses, and of passes that working beams missed, in a chain that proves a run.
 Dust causes one pulse in five. With many more stray pulses, some chain would always match."""
@@ -49,6 +50,10 @@ that beam is also considered."""
 _MIN_COAST, _MAX_COAST = 0.93, 1.05
 """Bounds on the ball's distance from its last step to its exit from the track, as fractions of the predicted
 distance. The speed over one step has an error of 5 %, and the speed only decreases."""
+_MIN_COAST_FRACTION = 0.25
+"""Minimum distance from the last step to the exit, as a fraction of the distance at constant speed. Over a
+long silence, a constant loss of speed would predict that the ball stopped and ran back, but a ball that slow
+leaves the track."""
 _COAST_ERROR_TURNS = 0.01
 """Error in the distance to the exit, in turns, because the drop sensor's delay varies by 0.01 or 0.02 s."""
 
@@ -166,7 +171,7 @@ def _measure_run(
     end_us = last.t if left_us is None else left_us
     speed, loss = _end_speed(path, story), story.last.loss
     seconds = max(end_us - last.t, 0) / 1e6
-    coast = max(speed * seconds - loss * seconds * seconds / 2, 0.25 * speed * seconds)
+    coast = max(speed * seconds - loss * seconds * seconds / 2, _MIN_COAST_FRACTION * speed * seconds)
     min_coast, max_coast = coast * _MIN_COAST - _COAST_ERROR_TURNS, coast * _MAX_COAST + _COAST_ERROR_TURNS
     missed_at_end = counts.passed_after(last, coast)
     silent_s = 0.0

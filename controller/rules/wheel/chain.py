@@ -17,10 +17,14 @@ from controller.rules.wheel.story import (
     CLEAN_START_PULSES,
     FASTEST,
     JITTER_S,
+    MAX_FASTER,
     MAX_LOSS,
     MAX_SLACK,
+    MAX_SLOWER,
     MIN_PULSES,
+    MIN_STEP_RATIO,
     SENSES,
+    STEP_COST,
     STEP_VARIATION,
     Beams,
     CleanStart,
@@ -42,9 +46,15 @@ _MAX_SPEED_UP = 1.08
 and a tilted bowl speeds the ball up by about 5 % downhill."""
 _MAX_SPEED_RATIO = _MAX_SPEED_UP + MAX_SLACK
 """Maximum ratio of a step's speed to the speed of the step before, including the jitter of short steps."""
-_MAX_SLOW_DOWN = 0.80
-"""Minimum ratio of a step's speed to the speed of the step before. A ball can slow suddenly, as at the joint
-of a worn track."""
+_MAX_STEP_COST = 1.5
+"""Maximum cost of a step within the limits of speed. A few steps with an unusual loss of speed, such as at a
+ball's knee, then do not cost as much as a launch."""
+_MIN_EXPECTED_RATIO = 0.5
+"""Minimum ratio of a step's predicted speed to the speed of the step before. A ball does not keep losing
+speed as fast as before for the whole of a long step."""
+_ROUNDING_FACTOR = 1.0001
+"""Tolerance of the quick test that skips a step faster than a ball, so that rounding never skips a possible
+step."""
 _PLAIN_COST = 0.35
 """Cost below which a step is accepted without a second story."""
 STRAY_COST = 1.0
@@ -391,8 +401,9 @@ class Chain:
         seconds = (t - last.t) / 1e6
         speed_now = ahead / seconds
         expected = last.expected_speed(seconds, speed_now)
-        if not -0.05 * expected <= speed_now - expected <= 0.03 * expected and not self._extend_only_story(
-            story, ahead, seconds
+        if (
+            not -MAX_SLOWER * expected <= speed_now - expected <= MAX_FASTER * expected
+            and not self._extend_only_story(story, ahead, seconds)
         ):
             return False
         story.last = last.next_pass(t, beam, ahead, speed_now)
@@ -436,7 +447,7 @@ class Chain:
         fewer, more, since_us = story.fewer_turns, story.more_turns, last.t
         cheapest, fits = _DROP_MARGIN, False
         ahead = self._ahead[sense][last.beam][beam]
-        if t > since_us and ahead * 1e6 <= (_MAX_SPEED_RATIO * last.speed or FASTEST) * 1.0001 * (
+        if t > since_us and ahead * 1e6 <= (_MAX_SPEED_RATIO * last.speed or FASTEST) * _ROUNDING_FACTOR * (
             t - since_us
         ):
             passed = self._between[sense][last.beam][beam]
@@ -480,7 +491,7 @@ class Chain:
                 if speed >= min_speed:
                     steps.append((whole, speed, 0.0))
             return steps
-        slowest = min(speed_before * _MAX_SLOW_DOWN, speed_before - MAX_LOSS * seconds)
+        slowest = min(speed_before * MIN_STEP_RATIO, speed_before - MAX_LOSS * seconds)
         fastest, jitter, most_slack = (
             speed_before * _MAX_SPEED_UP,
             JITTER_S / seconds,
@@ -493,9 +504,9 @@ class Chain:
             if speed > fastest + (JITTER_S if whole else slack):
                 break
             if speed >= min_speed and slowest - slack <= speed <= fastest + slack:
-                expected = max(last.expected_speed(seconds, speed), 0.5 * speed_before)
+                expected = max(last.expected_speed(seconds, speed), _MIN_EXPECTED_RATIO * speed_before)
                 deviation = (speed - expected) / (STEP_VARIATION * expected + slack)
-                steps.append((whole, speed, min(0.25 * deviation * deviation, 1.5)))
+                steps.append((whole, speed, min(STEP_COST * deviation * deviation, _MAX_STEP_COST)))
         return steps
 
     def _relaunch(self, stories: Sequence[Story], t: int, beam: int, options: list[_Option]) -> None:

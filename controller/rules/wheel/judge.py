@@ -21,6 +21,8 @@ from controller.rules.wheel.learned import Learned, measure_losses, times_to_dro
 from controller.rules.wheel.trace import SpinTrace, lap_before, laps
 
 _MIN_PULSES_TO_LEARN = 6
+"""Minimum passes of a run from which the drop speed is learned. They cover at least a lap of a wheel with up
+to five beams."""
 _LAP_SEPARATION_TURNS = 0.95
 """Turns between the two laps whose loss of speed is measured."""
 _LATE_CLOSE = "bets were still open when the ball dropped"

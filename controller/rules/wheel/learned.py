@@ -23,8 +23,13 @@ values are learned."""
 _MIN_LOSS, _MAX_LOSS = 0.006, 0.5
 """Range of losses, in rev/s2. Values outside this range are errors of measurement."""
 _STEP = 0.05
+"""Approximate step of speed, in rev/s, in the sum over a ball's slowing: the smallest distance between
+`SPEEDS`."""
 _MAX_LOSS_RATIO = 1.6
 """Maximum ratio of a ball's loss to that of other balls on the same wheel."""
+_LOOK_AHEAD_STEP_S = 0.5
+"""Time step, in seconds, for calculating forwards in time. In this time a ball loses a tenth of its speed at
+most."""
 _LOOK_BACK_STEP_S = 0.1
 """Time step, in seconds, for calculating backwards in time. Even at `_MAX_LOSS_RATIO`, a ball takes about a
 second to pass its knee (`KNEE_SLOWING`) from 1.0 to 0.7 rev/s."""
@@ -114,7 +119,7 @@ class Slowing:
 
     def speed_after(self, speed: float, seconds: float) -> float:
         """Return the speed after a number of seconds, in rev/s."""
-        steps = max(int(2 * seconds), 1)
+        steps = max(int(seconds / _LOOK_AHEAD_STEP_S), 1)
         for _ in range(steps):
             speed = max(speed - self.loss(speed) * seconds / steps, 0.0)
         return speed

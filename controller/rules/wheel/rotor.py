@@ -43,9 +43,9 @@ _TOO_MANY_GAPS = 3
 """Number of gaps among six passes that is too high for missed passes to explain. With this many gaps, the
 turns were counted at twice their rate."""
 _OFF_PHASE_TURNS = 0.06
-"""Maximum deviation of a pass from a complete turn, for each turn since the last pass. With a worn bearing, a
-turn of 2 s is up to 2 % longer than the turn before, and the first curve, through two passes, includes no
-loss of speed."""
+"""Maximum deviation of a pass from a complete turn, for each turn since the last pass, up to three. With a
+worn bearing, a turn of 2 s is up to 2 % longer than the turn before, and the first curve, through two passes,
+includes no loss of speed."""
 _CLEARLY_ON_TIME_TURNS = 0.02
 """Maximum deviation, in turns, of a pass that is accepted without a fit. The fit allows three times as
 much."""
@@ -62,6 +62,9 @@ _MIN_NEXT_RATIO, _MAX_NEXT_RATIO = 0.985, 1.12
 A push of less than 1.5 % shifts a reading by at most a tenth of a pocket."""
 _SAME_PASS_FRACTION = 0.02
 """Fraction of a turn within which a second pulse belongs to the same pass, given the width of the mark."""
+_STRAY_FRACTION = 0.25
+"""Fraction of a turn within which a second pulse is a stray pass and not the next one. No rotor quadruples
+its speed within a turn."""
 _MARKS_KEPT = 64
 """Number of passes kept: more than two minutes at 0.15 to 0.5 rev/s. A spin is read within one minute."""
 
@@ -176,7 +179,7 @@ class Rotor:
         since = mark.t - self._times[-1]
         if self._stray is not None and mark.t - self._stray.t < FASTEST_TURN_US:
             return False
-        if since < FASTEST_TURN_US and since < 0.25 * self.period_us():
+        if since < FASTEST_TURN_US and since < _STRAY_FRACTION * self.period_us():
             self._strays.append(mark.t)
             return False
         turn = self._match_turn(mark.t)

@@ -23,9 +23,11 @@ from controller.model.rulesets import SpinRules
 from controller.model.verdicts import Notice, Reason, Ruling, SpinVerdict
 
 BALL_IN_RIM, NO_MORE_BETS, NUMBER, NO_BALL = 3, 4, 5, 7
+"""States of an SS2 wheel (`WheelStatus.state`)."""
 RUNNING = frozenset({BALL_IN_RIM, NO_MORE_BETS, NO_BALL})
 BETWEEN_GAMES = frozenset({1, 2, 6})
 BALL_MISSING, WITH_ROTOR, COMPONENT, LAUNCH_FAILED = 1, 2, 4, 8
+"""Flags of an SS2 wheel (`WheelStatus.flags`)."""
 MAX_BALL_MISSING_US = 5_000_000
 """Time without detection after which the ball is treated as missing (manufacturer's value)."""
 MAX_LAUNCH_REPORT_US = 3_000_000

@@ -77,6 +77,12 @@ one ball."""
 STEP_VARIATION = 0.08
 """Typical difference between the speed of a step and the prediction from the steps before, as a fraction of
 the speed."""
+STEP_COST = 0.25
+"""Cost, in pulses, of a step whose speed differs from the prediction by STEP_VARIATION. The cost of other
+steps increases with the square of the difference."""
+MIN_STEP_RATIO = 0.8
+"""Minimum ratio of a step's speed to the speed of the step before. A ball can slow suddenly, as at the joint
+of a worn track."""
 MAX_LOSS = 0.5
 """Maximum loss of speed, in rev/s per second. Real balls lose 0.3 at their knee."""
 MIN_PULSES, MIN_TURNS = 4, 0.999
@@ -204,9 +210,9 @@ CHEAPEST_FROM_PULSES = 4
 pulse, or passes a beam without a pulse."""
 _DIRECTION_PULSES = 3
 """Minimum number of pulses that show the direction: two steps are needed."""
-_MAX_SLOWER, _MAX_FASTER = 0.05, 0.03
-"""Maximum fractions of the predicted speed by which a step can be slower, and faster."""
-_MIN_STEP_RATIO = 0.8
+MAX_SLOWER, MAX_FASTER = 0.05, 0.03
+"""Maximum fractions of the predicted speed by which a step can be slower, and faster, and still be clearly as
+predicted. The speed over one step has an error of a few per cent."""
 _MIN_TWO_BEAM_REV_PER_S = 0.8
 """Minimum speed with two beams, in rev/s. A slower ball might lose so much speed between the beams that both
 directions are possible."""
@@ -285,13 +291,13 @@ class CleanStart:
         seconds, before = (t - last.t) / 1e6, last.speed
         speed = ahead / seconds
         expected = last.expected_speed(seconds, speed)
-        if not -_MAX_SLOWER * expected <= speed - expected <= _MAX_FASTER * expected:
+        if not -MAX_SLOWER * expected <= speed - expected <= MAX_FASTER * expected:
             return False
-        if speed < self._slowest or speed < _MIN_STEP_RATIO * before or not self._fits_two(speed):
+        if speed < self._slowest or speed < MIN_STEP_RATIO * before or not self._fits_two(speed):
             return False
         deviation = (speed - expected) / (
             STEP_VARIATION * expected + min(MAX_SLACK * before, JITTER_S / seconds * speed)
         )
-        story.cost += 0.25 * deviation * deviation
+        story.cost += STEP_COST * deviation * deviation
         story.last = last.next_pass(t, beam, ahead, speed)
         return True

@@ -40,6 +40,8 @@ _MIN_DIRECTION_TURNS = 2.0
 beams are known."""
 _DETECTED_AGAIN_TURNS = 1.2
 """Number of turns within which a running ball passes every beam."""
+_MIN_DROP_REV_PER_S = 0.25
+"""Minimum drop speed, in rev/s. A slower ball can't stay in the track, whatever the wheel's file says."""
 _MAX_TURN_GROWTH = 1.3
 """Assumed ratio of the duration of a further rotor turn to that of the last measured turn, while neither a
 drop nor a pocket reading has been reported."""
@@ -300,7 +302,8 @@ class SpinWatch:
         story = None if left_us is None else trace.chain.best
         if left_us is None or story is None or story.last.turns > self._rules.min_revolutions + 1:
             return False
-        return now_us - left_us >= _DETECTED_AGAIN_TURNS * 1e6 / max(trace.drop_rev_per_s, 0.25)
+        slowest = max(trace.drop_rev_per_s, _MIN_DROP_REV_PER_S)
+        return now_us - left_us >= _DETECTED_AGAIN_TURNS * 1e6 / slowest
 
 
 NUMBER_WAIT_US = 10_000_000
