@@ -8,7 +8,7 @@ import pytest
 
 from controller.cli.main import main
 from controller.replay.log import open_log
-from controller.replay.run import find_cases
+from tests.replay.cases import find_cases
 
 LOGS = Path(__file__).parents[1] / "logs"
 Told = pytest.CaptureFixture[str]

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from controller.replay.run import Case, find_cases
+from tests.replay.cases import Case, find_cases
 
 
 def test_each_log_plain_or_packed_is_a_case_with_its_expected_outcomes(tmp_path: Path) -> None:

@@ -6,8 +6,9 @@ import pytest
 
 from controller.model.outcomes import Outcome
 from controller.replay.log import open_log
-from controller.replay.run import Case, as_json, build_setup, compare, find_cases, read_expected, replay
+from controller.replay.run import as_json, build_setup, compare, read_expected, replay
 from controller.settings.rulesets import load_ruleset
+from tests.replay.cases import Case, find_cases
 
 LOGS = Path(__file__).parents[1] / "logs"
 CASES = find_cases(LOGS)
