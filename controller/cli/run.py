@@ -116,7 +116,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Run until SIGTERM; return an exit code of `controller.app.service`."""
+    """Run the daemon until it stops; return an exit code of `controller.app.service`."""
     try:
         with collector_paused():
             daemon = _daemon(arguments)
@@ -242,7 +242,7 @@ def _options(arguments: argparse.Namespace) -> Options:
 
 
 def engine_maker() -> EngineMaker | None:
-    """Return the factory of the embedded settlement engine; None if `settlement` is not installed."""
+    """Return the embedded settlement engine's factory; None if the `settlement` extra is not installed."""
     return _LazyEngine if find_spec("sqlalchemy") is not None else None
 
 

@@ -156,7 +156,10 @@ class Screen:
 
 
 def _is_utf8(environment: Mapping[str, str]) -> bool:
-    """Return whether the locale is UTF-8; Python writes UTF-8 even in the C locale."""
+    """Return whether the locale is UTF-8.
+
+    The stream's encoding does not show this, because Python writes UTF-8 even in the C locale.
+    """
     locale = environment.get("LC_ALL") or environment.get("LC_CTYPE") or environment.get("LANG") or "C"
     return "utf" in locale.lower()
 

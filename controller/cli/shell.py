@@ -96,7 +96,10 @@ def say(text: object) -> None:
 
 
 def caller() -> str:
-    """Return the Unix user's name, from the kernel's user ID. $LOGNAME can be forged."""
+    """Return the name of the process's effective user or, if the user has no name, the user ID.
+
+    $LOGNAME is not used, because it can be forged.
+    """
     with suppress(KeyError):
         return pwd.getpwuid(os.geteuid()).pw_name
     return str(os.geteuid())
@@ -204,7 +207,7 @@ class OutputError(Exception):
 
 
 def guard_streams(environment: Mapping[str, str] = os.environ) -> None:
-    """Make standard output raise OutputError, and standard error drop what it can't write.
+    """Make a failed write to standard output raise OutputError, and one to standard error drop the message.
 
     Call this once, before any I/O. /dev/null replaces each closed stream, so that no file opened later gets
     the stream's descriptor number.
@@ -222,7 +225,8 @@ def unwind_on_signals(*, service: bool = False) -> None:
     """Make SIGHUP, SIGINT and SIGTERM unwind the command, so that it cleans up.
 
     A second signal of the same kind ends the process at once. A signal that is already ignored, as under
-    nohup, remains ignored. A service that receives SIGTERM before it is ready exits with OK.
+    nohup, remains ignored. With `service`, every SIGTERM unwinds the command and makes it exit with OK, until
+    the service installs its own handler.
     """
     for number in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM):
         if signal.getsignal(number) is not signal.SIG_IGN:
@@ -277,12 +281,12 @@ class _Output(_Raw):
     def __init__(self, descriptor: int, *, closed: bool) -> None:
         super().__init__(descriptor)
         self.discarded = False
-        self._closed_descriptors = closed
+        self._stream_closed = closed
 
     def write(self, data: "ReadableBuffer", /) -> int:
         if self.discarded:
             return memoryview(data).nbytes
-        if self._closed_descriptors:
+        if self._stream_closed:
             raise OutputError("the stream is closed")
         try:
             return self._put(data)
@@ -314,7 +318,7 @@ def _raw_of(stream: object) -> object:
 
 
 def _closed_descriptors() -> frozenset[int]:
-    """Open /dev/null in place of each closed standard stream; return their numbers."""
+    """Open /dev/null in place of each closed standard stream; return the streams' descriptor numbers."""
     closed = set()
     while (taken := os.open(os.devnull, os.O_RDWR)) <= 2:
         os.set_inheritable(taken, True)

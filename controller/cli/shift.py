@@ -47,7 +47,7 @@ _INDENT = 12
 """Indent of a wrapped line, aligned with the text after the time."""
 _MAX_SHIFTS = 100_000
 _MAX_LISTED = 10
-"""Number of results in the text; the page and the JSON contain all results."""
+"""Maximum number of results in the text; the page and the JSON contain all results."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -67,7 +67,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print the shift; return 1 for a faulty journal, 2 if the journal or the shift does not exist."""
+    """Print the shift.
+
+    Return 1 if the journal is faulty or the controller refuses to send it, 2 if the journal or the shift does
+    not exist or the page can't be written, and 3 if no controller responds.
+    """
     try:
         with open_journal(arguments) as journal:
             starts = find_shift_starts(journal)
@@ -250,7 +254,11 @@ def _add_shadow_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _run_shadow(arguments: argparse.Namespace) -> int:
-    """Print the comparison; return 1 if a call differs from the dealer's entry, 2 if there is no journal."""
+    """Print the comparison.
+
+    Return 1 if a call differs from the dealer's entry, the journal is faulty or the request is refused, 2 if
+    there is no journal or a drawing can't be written, and 3 if no controller responds.
+    """
     try:
         with open_journal(arguments) as journal:
             attempts = compare_attempts(journal)
@@ -275,7 +283,7 @@ def _run_shadow(arguments: argparse.Namespace) -> int:
 def _comparison_lines(screen: Screen, table: str, attempts: Sequence[ShadowComparison]) -> Iterator[str]:
     """Yield the number of attempts for each kind of agreement, then each difference and each review."""
     counts = Counter(attempt.agreement for attempt in attempts)
-    yield screen.styled(f"{table}: {len(attempts)} attempts", "bold")
+    yield screen.styled(f"{table}: {counted(len(attempts), 'attempt')}", "bold")
     for agreement, (words, style) in _WORDS.items():
         if counts[agreement]:
             yield f"  {counts[agreement]:>5}  {screen.styled(words, style)}"

@@ -146,7 +146,8 @@ def add_people_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--replace",
         action="store_true",
-        help="with add: change the roles and the PIN of a person who is already in the register",
+        help="with add: replace the roles, the PIN and the card of a person who is already in the register;"
+        " without --card, the person can no longer sign in with a card",
     )
     parser.add_argument(
         "--people",
@@ -210,7 +211,7 @@ def _add(arguments: argparse.Namespace, register: Register, file: Path) -> None:
     if existing is not None and not arguments.replace:
         raise RegisterError(
             f"{name} is already in the register, as {', '.join(existing.roles)};"
-            " --replace sets new roles and a new PIN"
+            " --replace sets new roles and a new PIN, and removes the card unless --card is used"
         )
     if not roles:
         raise RegisterError(f"--role is missing; use it with one or more of {', '.join(ROLES)}")

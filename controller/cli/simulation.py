@@ -56,8 +56,8 @@ _FIRST_FAULT_US = 15_000_000
 _KINDS: tuple[str, ...] = get_args(DeviceKind)
 _MAX_FOLDER_CHARS = 90
 """Maximum length of the folder's path: a socket path's 107 bytes, less the longest name in the folder."""
-_MAX_RENDERED_THROWS = 1_000_003
-"""Maximum number of throws per run, so that runs with different seeds have no throw in common."""
+_THROWS_PER_SEED = 1_000_003
+"""Throws reserved for each seed; up to this number, runs with different seeds have no throw in common."""
 
 
 class ThrowRenderer:
@@ -76,13 +76,13 @@ class ThrowRenderer:
         from drivers.sim.rendered_throws import throw  # noqa: PLC0415 - optional dependencies
 
         self._throw = throw
-        # Spawn the process, because a forked process would keep the virtual table's ports open. Ctrl-C stops
-        # the table, which then closes the pool.
+        # Spawn the process, because a forked process would keep the virtual table's ports open. The
+        # process ignores Ctrl-C, because the simulation closes the pool when it ends.
         self._pool = ProcessPoolExecutor(
             1, get_context("spawn"), signal.signal, (signal.SIGINT, signal.SIG_IGN)
         )
         self._table = table
-        self._number = seed * _MAX_RENDERED_THROWS
+        self._number = seed * _THROWS_PER_SEED
         self._next = self._submit()
 
     def ready(self) -> bool:
@@ -156,7 +156,9 @@ class Simulation:
         if len(str(self._folder)) > _MAX_FOLDER_CHARS:
             length = len(str(self._folder))
             found = f"found a path of {length} characters, expected at most {_MAX_FOLDER_CHARS}"
-            why = "because the path of a socket in the folder must not exceed 107; choose a shorter --dir"
+            why = (
+                "because the path of a socket in the folder must not exceed 107 bytes; choose a shorter --dir"
+            )
             raise OSError(errno.ENAMETOOLONG, f"{found}, {why}", str(self._folder))
         self._folder.mkdir(parents=True, exist_ok=True)
         self._claim = FolderLock(self._folder)
@@ -332,7 +334,7 @@ def _type_in(document: Document, name: str) -> DeviceKind | None:
 
 
 def boards_in(document: Document, settings: TableSettings) -> Mapping[str, Mapping[int, Sensor]]:
-    """Return each board's sensors by channel; raises UnplayableTableError for a sensor without a device."""
+    """Return each board's sensors by channel; raises UnplayableTableError for an invalid channel."""
     return {
         name: dict(sensors)
         for name in settings.devices

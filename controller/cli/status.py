@@ -144,12 +144,12 @@ def status_lines(screen: Screen, status: Status, *, everything: bool) -> Iterato
         ("self-test", _checks(status, everything=everything)),
     ]
     if everything:
-        plain = {
+        others = {
             name: value
             for name, value in status.items()
             if name not in _OWN_SECTIONS and value not in ({}, [])
         }
-        sections.append(("all", (Entry(*row) for row in rows_of(plain))))
+        sections.append(("all", (Entry(*row) for row in rows_of(others))))
     for heading, rows in sections:
         if lines := screen.table(rows):
             yield ""
@@ -351,7 +351,7 @@ def _figures(device: Device) -> Iterator[str]:
     if device["readings_per_s"] is None:
         return
     if figures:
-        yield f"{errors} errors"
+        yield f"{errors} error{'' if errors == 1 else 's'}"
     if figures.get("clock_error_us") is not None:
         yield f"clock within {figures['clock_error_us']} us, {figures['drift_ppm']} ppm off"
     seen_s = device["last_seen_s"]
@@ -482,7 +482,7 @@ def _list_outbox(waiting: object, arguments: argparse.Namespace) -> None:
     if arguments.json:
         return
     if len(waiting) == arguments.limit:
-        print(f"the first {len(waiting)}; --after {waiting[-1]['n']} lists any others")
+        print(f"--limit {arguments.limit} is reached; --after {waiting[-1]['n']} lists any other outcomes")
     elif not waiting:
         after = f" after row {arguments.after}" if arguments.after else ""
         print(f"settlement has acknowledged every outcome{after}")

@@ -43,18 +43,22 @@ def run(arguments: argparse.Namespace) -> int:
     found = sorted(plugged_in(arguments.sys))
     serials = [(one.vendor, one.product, one.serial, one.interface) for one in found]
     for one, identity in zip(found, serials, strict=True):
-        alone = bool(one.serial) and serials.count(identity) == 1
+        unique_serial = bool(one.serial) and serials.count(identity) == 1
         if arguments.json:
-            fields = {**one._asdict(), "name": name_of(one, alone=alone), "rule": rule_for(one, alone=alone)}
+            fields = {
+                **one._asdict(),
+                "name": name_of(one, unique_serial=unique_serial),
+                "rule": rule_for(one, unique_serial=unique_serial),
+            }
             print(msgspec.json.encode(fields).decode())
         else:
             by = (
                 "its serial number"
-                if alone
+                if unique_serial
                 else f"the USB socket {one.socket}, because the port has no unique serial number"
             )
             print(f"# {one.tty}, {printable(one.says) or 'no product name'}; identified by {by}")
-            print(rule_for(one, alone=alone))
+            print(rule_for(one, unique_serial=unique_serial))
     if not found:
         say(f"{arguments.sys}: no USB serial port is connected; check the cable, and see dmesg")
         return FAILED
@@ -82,27 +86,27 @@ def plugged_in(sys: Path) -> Iterator[SerialPort]:
             )
 
 
-def name_of(one: SerialPort, *, alone: bool) -> str:
+def name_of(one: SerialPort, *, unique_serial: bool) -> str:
     """Return the port's name under /dev: manufacturer and product, and serial number or USB socket."""
-    which = f"{one.serial}-{one.interface}" if alone else one.socket
+    which = f"{one.serial}-{one.interface}" if unique_serial else one.socket
     words = f"{one.says or 'port'}-{which}".lower()
     kept = "".join(c if c in _KEEPS_NUMBER else "-" for c in words)
     return f"table/{re.sub('-+', '-', kept).strip('-')}"
 
 
-def rule_for(one: SerialPort, *, alone: bool) -> str:
+def rule_for(one: SerialPort, *, unique_serial: bool) -> str:
     """Return the rule, which matches a unique serial number or else the USB socket."""
-    if alone:
+    if unique_serial:
         attributes = {"idVendor": one.vendor, "idProduct": one.product, "serial": one.serial}
         known = [f'ATTRS{{{name}}}=="{_pattern(value)}"' for name, value in attributes.items()]
         known.append(f'ENV{{ID_USB_INTERFACE_NUM}}=="{one.interface}"')
     else:
         known = [f'KERNELS=="{one.socket}"']
-    return ", ".join(['SUBSYSTEM=="tty"', *known, f'SYMLINK+="{name_of(one, alone=alone)}"'])
+    return ", ".join(['SUBSYSTEM=="tty"', *known, f'SYMLINK+="{name_of(one, unique_serial=unique_serial)}"'])
 
 
 def _pattern(text: str) -> str:
-    """Replace characters that a rule would interpret as a pattern or as the value's end."""
+    """Replace each character that is special in a rule, or is not printable ASCII, with the pattern `?`."""
     return re.sub(r'[*?\[\]|"\\]|[^ -~]', "?", text)
 
 

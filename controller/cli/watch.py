@@ -26,7 +26,7 @@ EXAMPLES = (
 
 TOPICS = ("outcomes", "readings", "lamps", "faults")
 _IN_WORDS = ("outcomes", "faults")
-"""The default topics; lamps only repeat outcomes, and readings arrive too fast to follow."""
+"""The default topics without --json; lamps only repeat outcomes, and readings arrive too fast to follow."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -192,7 +192,10 @@ def decode_outcome(sent: object) -> Outcome:
 
 
 def _report_end(path: str) -> int:
-    """Print why the stream ended; a controller that still responds has disconnected this reader."""
+    """Print why the stream ended, and return the exit code.
+
+    A controller that still listens has disconnected this reader or has restarted.
+    """
     from controller.app.peers import is_listening  # noqa: PLC0415 - at the end of `watch` alone
 
     with suppress(OSError):

@@ -403,7 +403,7 @@ def _explained(judged: Judged) -> Iterator[str]:
     if judged.readings:
         times = [reading.t for reading in judged.readings]
         span = f"{min(times) / 1e6:.6f} to {max(times) / 1e6:.6f} s"
-        yield f"{_INDENT}of {len(judged.readings)} readings of this attempt, {span}"
+        yield f"{_INDENT}of {counted(len(judged.readings), 'reading')} of this attempt, {span}"
 
 
 def _finding(finding: Reason | Notice) -> str:
