@@ -13,7 +13,16 @@ from controller.app.release import (
     trusted_keys,
     verify,
 )
-from controller.cli.shell import BAD_INPUT, FAILED, OK, add_subcommand, atomic_file, inaccessible_message, say
+from controller.cli.shell import (
+    BAD_INPUT,
+    FAILED,
+    OK,
+    add_subcommand,
+    atomic_file,
+    inaccessible_message,
+    say,
+    unwritable_message,
+)
 from controller.journal.faults import JournalFault
 
 EXAMPLES = (
@@ -56,11 +65,7 @@ def run(arguments: argparse.Namespace) -> int:
     try:
         place = place_of(arguments.of)
         if arguments.action == "sign":
-            listed = sign(place, arguments.key)
-            with atomic_file(place.list_file) as stream:
-                stream.write(listed)
-            print(place.list_file)
-            return OK
+            return _write(place.list_file, sign(place, arguments.key))
         trusted = trusted_keys(arguments.key)
     except (KeyFault, JournalFault, ReleaseFault) as fault:
         say(fault)
@@ -80,4 +85,16 @@ def run(arguments: argparse.Namespace) -> int:
         f"release {release.release}: {len(release.files)} files match the list signed with key"
         f" {release.key[:16]}"
     )
+    return OK
+
+
+def _write(file: Path, listed: bytes) -> int:
+    """Write a signed list; print the file's path, or the reason why it can't be written."""
+    try:
+        with atomic_file(file) as stream:
+            stream.write(listed)
+    except OSError as error:
+        say(unwritable_message(file, error))
+        return BAD_INPUT
+    print(file)
     return OK

@@ -209,6 +209,16 @@ def test_the_command_signs_and_verifies_and_says_what_differs(
     assert main(["release", "sign", *of, "--key", public]) == 2
 
 
+def test_a_list_that_cannot_be_written_is_reported_without_advice_about_the_key(
+    checkout: Path, key: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    place_of(checkout).list_file.mkdir()
+    assert main(["release", "sign", "--of", str(checkout), "--key", str(key)]) == 2
+    said = capsys.readouterr().err
+    assert "release.json cannot be written" in said
+    assert "--key" not in said
+
+
 def test_the_doctor_reports_it(tmp_path: Path, key: Path) -> None:
     assert release(tmp_path / "none").state == "unchecked"
     found = release(key.with_suffix(".pub"))
