@@ -259,7 +259,7 @@ def _settings(arguments: argparse.Namespace) -> dict[str, object]:
         )
     settings |= {"board": arguments.board, "name": arguments.name}
     if arguments.key_file is not None:
-        key = arguments.key_file.read_text(encoding="ascii").strip()
+        key = arguments.key_file.read_text(encoding="ascii", errors="replace").strip()
         if not KEY.fullmatch(key):
             raise ValueError(
                 f"{arguments.key_file}: found no key, expected {KEY_DIGITS};"

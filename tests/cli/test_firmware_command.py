@@ -117,12 +117,17 @@ def test_a_uf2_is_copied_only_to_a_board_in_its_boot_loader(
             ["--name", "w", "--key-file", "HERE/bad.json"],
             "expected an even number of hexadecimal digits",
         ),
+        (
+            ["--name", "w", "--key-file", "HERE/accent.key"],
+            "expected an even number of hexadecimal digits",
+        ),
     ],
 )
 def test_a_firmware_that_cannot_be_built_is_reported_and_nothing_is_written(
     words: list[str], expected: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "bad.json").write_text("{")
+    (tmp_path / "accent.key").write_text("é", encoding="utf-8")
     (tmp_path / "twice.json").write_text('{"drop": 4, "drop": 5}')
     given = [word.replace("HERE", str(tmp_path)) for word in words]
     assert main(["firmware", "build", "wheel", *given, "--out", str(tmp_path / "out.uf2")]) == 2
