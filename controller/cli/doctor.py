@@ -185,7 +185,7 @@ def _show(findings: Sequence[Finding]) -> None:
     screen.line()
     style = "red" if counts["fault"] else "yellow" if counts["warning"] else "green"
     summary = (
-        f"{counts['ok']} fine, {counted(counts['fault'], 'fault')}, {counted(counts['warning'], 'warning')},"
+        f"{counts['ok']} ok, {counted(counts['fault'], 'fault')}, {counted(counts['warning'], 'warning')},"
         f" {counts['unchecked']} not checked"
     )
     screen.line(screen.styled(summary, style))
@@ -198,7 +198,11 @@ def _members(
     status: Json | None,
     findings: Sequence[Finding],
 ) -> dict[str, str]:
-    """Return the archive's files by name; a file whose contents are unavailable contains the reason."""
+    """Return the archive's files by name.
+
+    If the table's file or the journal can't be read, the reason takes the place of its contents. If the
+    status or a log is unavailable, its file is omitted.
+    """
     quiet = None if status is None else bundle.status_without_free_text(status)
     assert quiet is None or isinstance(quiet, dict)
     members = {
@@ -225,7 +229,10 @@ def _members(
 def _without_free_text(
     findings: Sequence[Finding], status: Json | None, quiet: Json | None
 ) -> Iterator[Finding]:
-    """Yield the findings without free text or values from the table's file, which might be secret."""
+    """Yield the findings without the status's free text or values from the table's file.
+
+    Either might contain a secret.
+    """
     of_status = set() if status is None else set(machine_checks.controller(status, ""))
     for found in findings:
         if found.about == table_checks.TABLE_FILE:

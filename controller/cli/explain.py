@@ -54,7 +54,7 @@ _WRAP_INDENT = len(_INDENT) + 7
 """Indent of a wrapped line, aligned with the second word of the first line."""
 _ENDINGS = (".svg", ".png")
 _RULINGS = frozenset({"No Roll", "No Spin", "Review", "Void"})
-"""Opening words of a verdict that repeat the heading."""
+"""Words before the colon in a verdict's sentence that repeat the heading."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -72,7 +72,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Explain an attempt; return 1 if there is none, 2 for bad input, 3 if no controller responds."""
+    """Explain an attempt.
+
+    Return 1 if the journal can't be read or lacks the attempt, or if the controller refuses the request; 2
+    for bad input or a file that can't be written; 3 if no controller responds.
+    """
     picture: Path | None = arguments.picture
     if picture is not None and picture.suffix.lower() not in _ENDINGS:
         say(f"--picture: found {picture.name}, expected a name that ends in .svg or .png")
@@ -101,10 +105,14 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def find(which: AttemptRef, arguments: argparse.Namespace) -> Exhibit | None:
-    """Return the attempt; print a message and return None if the journal lacks it.
+    """Return the attempt.
+
+    If the journal can't be read or lacks the attempt, or if the controller refuses the request, print a
+    message and return None.
 
     Raises:
-        LogError, SettingsError, SetupError: the log or the rules can't be used.
+        LogError, SettingsError, SetupError: the log or the rules can't be used, or `--rules` is given for an
+            attempt in a journal.
         OutOfReachError: no controller responds.
     """
     rules: str | None = arguments.rules
@@ -144,7 +152,10 @@ def _show(exhibit: Exhibit, seen: Seen | None, pictures: Sequence[str], *, plott
 
 
 def sentence_of(exhibit: Exhibit) -> str:
-    """Return the judge's verdict as a sentence, or the description of the ruling that replaced it."""
+    """Return the judge's verdict as a sentence, the description of the ruling that replaced it, or both.
+
+    Both are returned if the verdict is a review, but the outcome in force is not.
+    """
     judged = exhibit.judged
     if judged is not None and judged.outcome == exhibit.last:
         ruling, _, rest = judged.verdict.sentence.partition(": ")
@@ -241,7 +252,7 @@ def _of_throw(rules: ThrowRules) -> Mapping[str, str]:
         "no_wall_hit": f"{wall_words(rules)}; {sensors}",
         "wall_unclear": f"{wall_words(rules)}; {sensors}",
         "low_confidence": f"a face read with a confidence of at least {rules.min_confidence:g}",
-        "cocked": "a die that rests on at most one of its sides;"
+        "cocked": "a die that rests on only one of its sides;"
         f" a tilt of up to {FLAT_DEG:g} degrees is treated as flat",
         "missing_reading": f"{settled}, {watched}",
         "unwatched": watched,

@@ -59,7 +59,7 @@ CHIPS: Mapping[str, Chip] = {
 
 
 def copy_firmware(folder: Path) -> str:
-    """Copy the firmware's files to a folder; return the SHA-256 that boards report for these files."""
+    """Copy the firmware's files to a folder; return their SHA-256. Boards report its first digits."""
     source = Path(drivers.__file__).parent
     shutil.copytree(
         source / "firmware",
@@ -146,7 +146,7 @@ UF2_INFO_FILE = "INFO_UF2.TXT"
 
 
 class FirmwareMismatchError(Exception):
-    """A board's firmware is unknown or differs from this version's."""
+    """A board's firmware is unknown or differs from this version's, or the board is offline."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -171,7 +171,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--fs-kib",
         type=int,
         metavar="KIB",
-        help="the size of the board's file system (required for a chip without a default)",
+        help="the size of the board's file system in KiB (required for a chip without a default)",
     )
     build.add_argument("--out", type=Path, required=True, metavar="FILE", help="the UF2 file to write")
     flash = add_subcommand(actions, "flash", "copy a UF2 file to a board in BOOTSEL mode")
@@ -192,7 +192,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Run the command; return 1 if the firmware differs, 2 for bad input, 3 if no controller responds."""
+    """Run the command.
+
+    Return 1 if the board's firmware differs or can't be verified, 2 for bad input, 3 if no controller
+    responds.
+    """
     try:
         match arguments.action:
             case "build":
@@ -292,9 +296,7 @@ def _verify(board: str, device: str, socket: str) -> dict[str, object]:
     status = ask(socket, {"do": "status"})["status"]
     devices = status["devices"] if isinstance(status, dict) else {}
     if device not in devices:
-        raise ValueError(
-            f"the table has no device {device!r}; its devices are {', '.join(devices) or 'none'}"
-        )
+        raise ValueError(f"the table has no device {device!r}; {_listed(devices)}")
     kind, figures = devices[device]["type"], devices[device]["figures"]
     if kind != "node":
         raise ValueError(
@@ -315,10 +317,14 @@ def _verify(board: str, device: str, socket: str) -> dict[str, object]:
         )
     if not devices[device]["up"]:
         raise FirmwareMismatchError(
-            f"{device} is down; it last reported {runs};"
-            f" see tablectl devices {device}, and repeat this command when the device is up"
+            f"{device} is offline; it last reported {runs};"
+            f" see tablectl devices {device}, and repeat this command when the device is online"
         )
     return {"device": device, "firmware": runs}
+
+
+def _listed(devices: Mapping[str, object]) -> str:
+    return f"its devices are {', '.join(devices)}" if devices else "it has no devices"
 
 
 def _write_private(file: Path, content: bytes) -> None:

@@ -65,7 +65,7 @@ class TestLink:
         self._requests = 0
         self._link = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
-            # Test mode begins after all earlier readings have been judged.
+            # Wait longer than usual, because all earlier readings are judged before test mode begins.
             self._link.settimeout(2 * TIMEOUT_S)
             self._link.connect(path)
             self._send({"do": "test", "who": who} if token is None else {"do": "test", "token": token})
@@ -100,7 +100,7 @@ class TestLink:
         self._send({"do": "ask", "shows": f"{lamp_text}-{self._requests}"})
 
     def try_out(self, device: str, lamp: str, shows: str) -> None:
-        """Switch a lamp or the buzzer on or off; the end of the test restores the lamp."""
+        """Set a lamp or the buzzer to `shows`, such as `on` or `off`, until the test ends."""
         self._send({"do": "try", "device": device, "lamp": lamp, "shows": shows})
 
     def show_result(self, device: str, passed: Sequence[str], failed: Mapping[str, str]) -> None:
@@ -197,7 +197,10 @@ class Guide:
         print(f"{last} ", end="", file=self.stream, flush=True)
 
     def perform(self, step: Step, dev: str) -> Ending:
-        """Request a step and pass it the readings; Enter ends the step, and `s` then Enter skips it."""
+        """Request a step, pass it the readings, and return how it ended.
+
+        Enter ends the step; `s` and Enter, or the end of the input, skips it.
+        """
         self.request(step.request)
         self.link.fresh()
         self.link.show_request(step.lamp_text)

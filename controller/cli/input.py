@@ -107,7 +107,9 @@ def arguments_of(name: str, words: Sequence[str]) -> Json:
     for word in words:
         key, equals, value = word.partition("=")
         if equals and key not in _ARGUMENTS:
-            raise ArgumentError(f"{name}: found {word!r}, expected one of {', '.join(_ARGUMENTS)}")
+            raise ArgumentError(
+                f"{name}: found {word!r}, expected NAME=VALUE with one of the names {', '.join(_ARGUMENTS)}"
+            )
         if equals:
             given[key] = _value(key, [value])
         else:

@@ -27,7 +27,7 @@ from controller.cli.shell import (
     say,
     whole_number,
 )
-from controller.cli.words import effect_lines, wall_date, wall_stamp
+from controller.cli.words import counted, effect_lines, wall_date, wall_stamp
 from controller.evidence.pictures import Folder
 from controller.journal.chain import Row
 from controller.journal.contents import CLOSED, EVENTS
@@ -67,7 +67,8 @@ def add_journal_arguments(parser: argparse.ArgumentParser) -> None:
         "--head",
         type=Path,
         metavar="FILE",
-        help="the head file, which records the last row (default: next to the journal)",
+        help="the head file, which records the last row (default: beside the journal, else in the folder"
+        " DIR-head beside DIR)",
     )
     head.add_argument(
         "--no-head",
@@ -78,8 +79,8 @@ def add_journal_arguments(parser: argparse.ArgumentParser) -> None:
         "--key",
         type=_public_key,
         metavar="HEX",
-        help="the table's public key, as `tablectl keys show table` prints it: verify that the journal is"
-        " signed with this key",
+        help="the table's public key, which `tablectl keys show table` prints; verify that it is the"
+        " journal's current key",
     )
     show = add_subcommand(what, "show", "print rows, one per line")
     show.set_defaults(handler=_show)
@@ -133,7 +134,7 @@ def run_journal(arguments: argparse.Namespace) -> int:
     """Run the command.
 
     Return 1 for a faulty journal or a refusal, 2 for bad input or a missing or inaccessible journal, and 3 if
-    no controller responds.
+    no controller responds. `verify` returns 1 for a missing journal that the head file records.
     """
     try:
         code: int = arguments.handler(arguments)
@@ -206,12 +207,14 @@ def _verify(arguments: argparse.Namespace) -> int:
     else:
         rows_unsigned = any(words.startswith("rows ") for words in found.unauthenticated)
         print(
-            f"{reader.origin.table}: {'in order, not all signed' if rows_unsigned else 'sound'}:"
-            f" {found.rows:,} rows, {found.outcomes:,} outcomes,"
-            f" {found.signatures:,} signatures, ends at row {found.last_n} with {fields['last_link']}"
+            f"{reader.origin.table}: {'in order, but not all signed' if rows_unsigned else 'sound'}:"
+            f" {counted(found.rows, 'row')}, {counted(found.outcomes, 'outcome')},"
+            f" {counted(found.signatures, 'signature')}, ends at row {found.last_n} with"
+            f" {fields['last_link']}"
         )
         if acks.signed:
-            print(f"{acks.signed:,} acknowledgements signed by the settlement engine: {', '.join(acks.keys)}")
+            signed = counted(acks.signed, "acknowledgement")
+            print(f"{signed} signed by the settlement engine: {', '.join(acks.keys)}")
         for words in unauthenticated:
             print(f"not authenticated: {words}")
     return OK
@@ -297,7 +300,11 @@ def add_recall_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run_recall(arguments: argparse.Namespace) -> int:
-    """Recall an outcome; return 1 if it is missing, not validly signed or now judged differently."""
+    """Recall an outcome.
+
+    Return 1 if the outcome is missing, not validly signed or now judged differently, or if the journal can't
+    be read; 2 if there is no journal or the pictures can't be written; 3 if no controller responds.
+    """
     try:
         with open_journal(arguments) as journal:
             recalled = recall(journal, arguments.id)
@@ -353,7 +360,7 @@ def _show_recalled(recalled: RecalledOutcome) -> None:
     quality = "" if row.wall.synced else ", clock not synchronized"
     print(f"row {row.n}, {wall_date(row.wall.us)}{quality}, {signed}, chain {row.link.hex()}")
     if recalled.identity is not None:
-        print(f"by {recalled.identity.software}")
+        print(f"recorded by software {recalled.identity.software}")
     if recalled.evidence is None:
         print("not judged again, because the outcome has no evidence of a throw, spin or deal")
     elif rejudged is None:

@@ -140,7 +140,7 @@ def open_journal(arguments: argparse.Namespace) -> AnyJournal:
     If this user may not read the installed journal's file, read the journal through the controller.
 
     Raises:
-        JournalFault: there is no journal.
+        JournalFault: the journal does not exist or can't be read.
         OutOfReachError: no controller responds.
         RefusedError: the controller refuses this user.
     """
@@ -170,7 +170,8 @@ def exhibit_from_journal(reader: Rows, which: AttemptRef) -> Exhibit:
     """Return one attempt from a journal, with its evidence.
 
     Raises:
-        JournalFault: the attempt does not exist, or its contents were pruned.
+        JournalFault: the attempt does not exist, its contents were pruned, or no session precedes it.
+        OutOfReachError, RefusedError: the controller does not respond or refuses the request.
     """
     near = None if which.id is None else reader.find(which.id)
     found = find_attempt(reader, which.number, near)
@@ -197,7 +198,7 @@ def recording_of(reader: AnyJournal, which: AttemptRef) -> AttemptRef:
     Raises:
         JournalFault: the attempt does not exist, or it has no recording.
         LogError: the recording no longer exists.
-        RefusedError: the controller refuses to send the recording.
+        OutOfReachError, RefusedError: the controller does not respond or refuses the request.
     """
     near = None if which.id is None else reader.find(which.id)
     found = find_attempt(reader, which.number, near)

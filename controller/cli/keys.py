@@ -59,7 +59,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                 "--head",
                 type=Path,
                 metavar="FILE",
-                help="the journal's head file (default: beside the journal)",
+                help="the journal's head file (default: beside the journal, else in the folder DIR-head "
+                "beside DIR)",
             )
             one.add_argument(
                 "--sealed", action="store_true", help="FILE is sealed to this machine by systemd-creds"
@@ -72,7 +73,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Run the command; return 1 if a key or the journal is faulty, 2 for bad usage."""
+    """Run the command; return 1 if a key or the journal is faulty, 2 for bad usage or a file error."""
     try:
         if arguments.kind == "table":
             return _of_table(arguments)

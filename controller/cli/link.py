@@ -68,7 +68,8 @@ def ask(path: str, request: Json) -> Json:
 def conversation(path: str, request: Json) -> Iterator[Json]:
     """Yield the answers to a request, one per line, until the controller closes the connection.
 
-    An unfinished line is dropped. Raises OutOfReachError if no controller responds.
+    An unfinished line after the first is dropped. Raises OutOfReachError if no controller responds, or if
+    the controller refuses the connection.
     """
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as link:
         try:
@@ -108,7 +109,7 @@ def send(link: socket.socket, request: Json) -> None:
 
 
 def checked_answer(path: str, first: Json) -> Json:
-    """Return a controller's first answer; raises OutOfReachError if the controller has too many clients."""
+    """Return a controller's first answer; raises OutOfReachError if it refuses the connection."""
     if first.get("code") == "too_many":
         raise OutOfReachError(f"{path}: the controller is running, but {first['says']}, or try again later")
     return first

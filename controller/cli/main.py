@@ -38,7 +38,7 @@ COMMANDS = {
     "keys": "show, make, rotate, replace and revoke the product's keys",
     "release": "sign the list of a release's files, and check an installation against it",
     "completion": "print a shell script that completes commands, options and file names",
-    "doctor": "check the machine and the table, and pack the results into an archive for support",
+    "doctor": "check the machine and the table; with --bundle, pack the results into an archive for support",
     "firmware": "build a board's firmware, flash it, and verify the firmware that a board runs",
     "udev": "print udev rules that give the connected serial ports persistent names",
     "recall": "show a past outcome and its evidence",

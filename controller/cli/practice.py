@@ -173,7 +173,7 @@ class Score:
         ]
 
     def missed(self) -> list[MissedAction]:
-        """Return the incorrect results, and the players' requests that were not entered."""
+        """Return the incorrect results, the unruled reviews, and the players' requests not entered."""
         missing = [made.request for made in self.requests if not made.entered]
         return [missed for turn in self.counted() if (missed := self._missed(turn)) is not None] + [
             MissedAction(None, one.text, f"{one.name} {one.seat}", one.rule) for one in missing

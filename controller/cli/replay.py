@@ -94,8 +94,8 @@ def replay_in_parallel(
 ) -> Iterator[Result]:
     """Replay logs in parallel processes; yield the results in the order of the logs.
 
-    Results must be picklable. `progress` is called at least twice a second. When the iterator ends, all
-    workers have exited.
+    Results must be picklable. While the next result is awaited, `progress` is called at least twice a second.
+    When the iterator ends, all workers have exited.
 
     Raises:
         BrokenProcessPool: a worker was killed.
@@ -234,7 +234,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "logs",
         metavar="LOG",
         nargs="+",
-        help="a recorded log, uncompressed or gzip (- for standard input); logs are replayed in parallel",
+        help="a recorded log, uncompressed or gzip, or - alone for standard input; several logs are replayed"
+        " in parallel",
     )
     parser.add_argument("--rules", metavar="NAME", help="a rule set to judge by, instead of the log's")
     parser.add_argument(
@@ -273,7 +274,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Replay the logs, print their outcomes and, with `--check`, compare them.
 
-    A bad log ends the replay, and none of its outcomes are printed.
+    A bad log ends the replay, and none of its outcomes are printed; those of the logs before it are.
+
+    Return 1 if the outcomes differ or a replay process was killed, 2 for bad input.
     """
     outcomes: list[Json] = []
     try:
@@ -484,7 +487,8 @@ def remarks_on(log: Log, late: int) -> Iterator[str]:
 
 def _remarks_on_capture(capture: Capture, play: CapturePlay) -> Iterator[str]:
     name, decoder = capture.name, play.wheel.decoder
-    counts = f"{capture.lines:,} lines, {play.wheel.frames:,} status frames, {decoder.discarded:,} malformed"
+    lines, frames = counted(capture.lines, "line"), counted(play.wheel.frames, "status frame")
+    counts = f"{lines}, {frames}, {decoder.discarded:,} malformed"
     yield f"{name}: {counts}; revolutions are as counted by the wheel"
     if capture.restarts:
         times = counted(capture.restarts, "time")
@@ -503,5 +507,6 @@ def _check(outcomes: list[Json], expected: list[Json], name: str) -> int:
     if difference is not None:
         say(f"{name}: {difference}")
         return FAILED
-    say(f"{name}: all {len(expected)} expected outcomes match")
+    count = len(expected)
+    say(f"{name}: {'the expected outcome matches' if count == 1 else f'all {count} expected outcomes match'}")
     return OK

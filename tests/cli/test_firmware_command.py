@@ -166,9 +166,9 @@ def test_a_board_that_runs_these_files_is_verified(
         (node("console-1.0+0000000000000000"), ": found console-1.0+0000000000000000, expected console-1.0+"),
         (node(firmware_id("wheel")), ": found wheel-1.0+"),
         (node(None), " has sent no hello since the controller started"),
-        (node(firmware_id("console"), up=False), " is down; it last reported"),
+        (node(firmware_id("console"), up=False), " is offline; it last reported"),
     ],
-    ids=["old files", "another board", "never heard", "down since"],
+    ids=["old files", "another board", "never heard", "offline"],
 )
 def test_a_board_that_may_run_other_files_is_not_verified(
     controller: FakeController,

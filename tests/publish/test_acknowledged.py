@@ -44,7 +44,7 @@ def closes_first(rig: Rig, proof: Callable[[str], AckProof | None]) -> Acknowled
 def test_the_engines_signed_acknowledgement_verifies(rig: Rig, capsys: pytest.CaptureFixture[str]) -> None:
     assert closes_first(rig, lambda chain: AckProof(words=words(1, chain), key=KEY)) == (1, 0, (KEY,), ())
     assert main(["journal", "verify", "--journal", str(rig.place.journal)]) == 0
-    assert f"1 acknowledgements signed by the settlement engine: {KEY}" in capsys.readouterr().out
+    assert f"1 acknowledgement signed by the settlement engine: {KEY}" in capsys.readouterr().out
 
 
 def test_an_engine_in_the_tables_own_process_signs_nothing(rig: Rig) -> None:

@@ -103,7 +103,7 @@ def test_verify_reports_the_rows_that_no_signature_authenticates(
     printed = capsys.readouterr().out
     assert code == 0
     assert "sound" not in printed
-    assert "in order, not all signed" in printed
+    assert "in order, but not all signed" in printed
     assert "not authenticated: rows 45 to 46, after the last signature" in printed
     assert "journal.head is unsigned" in printed
     assert "only the journal itself names" in printed
