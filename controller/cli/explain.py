@@ -23,9 +23,8 @@ from controller.cli.attempts import (
     pictures_json,
     pictures_line,
 )
-from controller.cli.link import OutOfReachError, RefusedError, report_out_of_reach
 from controller.cli.screen import Screen, Style
-from controller.cli.shell import BAD_INPUT, FAILED, OK, atomic_file, say, unwritable_message
+from controller.cli.shell import BAD_INPUT, OK, atomic_file, say, unwritable_message
 from controller.cli.words import describe, effect_lines
 from controller.evidence.pictures import Folder
 from controller.machines.setup import SetupError
@@ -75,7 +74,8 @@ def run(arguments: argparse.Namespace) -> int:
     """Explain an attempt.
 
     Return 1 if the journal can't be read or lacks the attempt, or if the controller refuses the request; 2
-    for bad input or a file that can't be written; 3 if no controller responds.
+    for bad input, a missing or inaccessible journal or a file that can't be written; 3 if no controller
+    responds.
     """
     picture: Path | None = arguments.picture
     if picture is not None and picture.suffix.lower() not in _ENDINGS:
@@ -86,10 +86,8 @@ def run(arguments: argparse.Namespace) -> int:
     except (LogError, SettingsError, SetupError) as error:
         say(error)
         return BAD_INPUT
-    except OutOfReachError as error:
-        return report_out_of_reach(error)
-    if exhibit is None:
-        return FAILED
+    if isinstance(exhibit, int):
+        return exhibit
     seen = observed(exhibit)
     if picture is not None and not _drawn(exhibit, seen, picture):
         return BAD_INPUT
@@ -104,16 +102,15 @@ def run(arguments: argparse.Namespace) -> int:
     return OK
 
 
-def find(which: AttemptRef, arguments: argparse.Namespace) -> Exhibit | None:
+def find(which: AttemptRef, arguments: argparse.Namespace) -> Exhibit | int:
     """Return the attempt.
 
-    If the journal can't be read or lacks the attempt, or if the controller refuses the request, print a
-    message and return None.
+    If the journal can't be read or lacks the attempt, if the controller refuses the request or if no
+    controller responds, print a message and return the exit code.
 
     Raises:
         LogError, SettingsError, SetupError: the log or the rules can't be used, or `--rules` is given for an
             attempt in a journal.
-        OutOfReachError: no controller responds.
     """
     rules: str | None = arguments.rules
     if which.log is not None:
@@ -122,15 +119,13 @@ def find(which: AttemptRef, arguments: argparse.Namespace) -> Exhibit | None:
         found = "an attempt in a journal"
         raise LogError("--rules", found, "a recorded log", "omit --rules; the journal records the rules used")
     # Reading a journal needs the `journal` extra; explaining a log does not.
-    from controller.cli.journal_source import exhibit_from_journal, open_journal  # noqa: PLC0415 - optional dependency
-    from controller.journal.faults import JournalFault  # noqa: PLC0415 - optional dependency
+    from controller.cli import journal_source  # noqa: PLC0415 - optional dependency
 
     try:
-        with open_journal(arguments) as reader:
-            return exhibit_from_journal(reader, which)
-    except (JournalFault, RefusedError) as fault:
-        say(fault)
-        return None
+        with journal_source.open_journal(arguments) as reader:
+            return journal_source.exhibit_from_journal(reader, which)
+    except journal_source.UNREADABLE as error:
+        return journal_source.report_unreadable(error)
 
 
 def _show(exhibit: Exhibit, seen: Seen | None, pictures: Sequence[str], *, plotted: bool) -> None:

@@ -16,7 +16,7 @@ from controller.cli.attempts import (
     pictures_line,
 )
 from controller.cli.journal_source import UNREADABLE, journal_file, open_journal, report_unreadable
-from controller.cli.link import OutOfReachError, RefusedError, add_journal_options, report_out_of_reach
+from controller.cli.link import add_journal_options
 from controller.cli.shell import (
     BAD_INPUT,
     FAILED,
@@ -48,8 +48,6 @@ _JOURNAL_EXAMPLES = (
     "tablectl journal show --journal VIRTUAL/journal --type roll.called",
     "tablectl journal export --from 100 > rows.jsonl",
 )
-
-_ABSENT = frozenset({"journal_absent", "journal_no_access"})
 
 
 def add_journal_arguments(parser: argparse.ArgumentParser) -> None:
@@ -138,14 +136,8 @@ def run_journal(arguments: argparse.Namespace) -> int:
     """
     try:
         code: int = arguments.handler(arguments)
-    except OutOfReachError as error:
-        return report_out_of_reach(error)
-    except RefusedError as error:
-        say(error)
-        return FAILED
-    except JournalFault as fault:
-        say(fault)
-        return BAD_INPUT if fault.code in _ABSENT else FAILED
+    except UNREADABLE as error:
+        return report_unreadable(error)
     return code
 
 

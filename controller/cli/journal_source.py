@@ -39,13 +39,19 @@ UNREADABLE = (OutOfReachError, RefusedError, JournalFault)
 """Errors that prevent a journal from being read."""
 
 
+_NOT_ACCESSIBLE = frozenset({"journal_absent", "journal_no_access"})
+"""Codes of a journal that is missing or inaccessible, so that the command's input is at fault."""
+
+
 def report_unreadable(error: Exception) -> int:
-    """Print the error; return 2 if there is no journal, 3 if no controller responds, else 1."""
+    """Print the error and return the exit code.
+
+    The code is 2 for a missing or inaccessible journal, 3 if no controller responds, and otherwise 1.
+    """
     if isinstance(error, OutOfReachError):
         return report_out_of_reach(error)
     say(error)
-    absent = isinstance(error, JournalFault) and error.code == "journal_absent"
-    return BAD_INPUT if absent else FAILED
+    return BAD_INPUT if isinstance(error, JournalFault) and error.code in _NOT_ACCESSIBLE else FAILED
 
 
 class RemoteJournal:

@@ -18,7 +18,7 @@ from controller.cli.commentary import Commentary
 from controller.cli.input import WAIT_S, ArgumentError, arguments_of
 from controller.cli.link import Json, OutOfReachError, ask, conversation
 from controller.cli.screen import Entry, Screen
-from controller.cli.shell import DEFECT, OK, caller, say
+from controller.cli.shell import DEFECT, FAILED, OK, caller, say
 from controller.cli.watch import Watcher, decode_outcome
 from controller.model.outcomes import (
     DealCalled,
@@ -288,7 +288,7 @@ class Practice:
         self._under_way = False
         """Whether an attempt has started but its result can't be seen yet."""
         self._players = Random(seed)  # noqa: S311 - a reproducible simulation, not a secret
-        self._failed = False
+        self._code = OK
         self._had_request = False
         self._typed: queue.Queue[str | None] = queue.Queue()
         self._table: VirtualTable | None = None
@@ -337,14 +337,14 @@ class Practice:
                     controller.wait(_STOP_S)
                 playing.join(_STOP_S)
         self._screen.line("the virtual table is switched off")
-        return DEFECT if self._failed else OK
+        return self._code
 
     def _guard(self, run: Callable[[], None]) -> None:
         """Run a thread's function; if it fails, save the traceback and end the session with a message."""
         try:
             run()
         except Exception as error:  # noqa: BLE001 - a thread that died would leave the session waiting
-            self._failed = True
+            self._code = DEFECT
             self._stopping.set()
             kept = self._folder / _FAILURE_LOG
             with suppress(OSError), kept.open("a", encoding="utf-8") as log:
@@ -379,6 +379,7 @@ class Practice:
         while time.monotonic() < end_s and not self._stopping.wait(_POLL_S):
             if controller.poll() is not None:
                 say(f"practice: the controller exited; see its messages in {self._folder / 'controller.log'}")
+                self._code = FAILED
                 return False
             if self._status().get("lock") == "unlocked":
                 return True
@@ -387,6 +388,7 @@ class Practice:
                 "practice: the table is still locked;"
                 f" to see why, run: tablectl status --socket {self._socket}"
             )
+            self._code = FAILED
         return False
 
     def _listen(self) -> None:

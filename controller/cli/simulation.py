@@ -2,6 +2,7 @@
 
 import argparse
 import errno
+import os
 import shlex
 import signal
 import sys
@@ -54,8 +55,9 @@ MEAN_FAULT_INTERVAL_S = 20.0
 """Mean interval between the faults of `--faults`."""
 _FIRST_FAULT_US = 15_000_000
 _KINDS: tuple[str, ...] = get_args(DeviceKind)
-_MAX_FOLDER_CHARS = 90
-"""Maximum length of the folder's path: a socket path's 107 bytes, less the longest name in the folder."""
+_MAX_FOLDER_BYTES = 90
+"""Maximum length of the folder's path, in bytes: the 107 bytes of a socket's path, less the longest name in
+the folder."""
 _THROWS_PER_SEED = 1_000_003
 """Throws reserved for each seed; up to this number, runs with different seeds have no throw in common."""
 
@@ -153,9 +155,9 @@ class Simulation:
             )
         folder = arguments.dir or Path(tempfile.mkdtemp(prefix=f"{settings.table}-"))
         self._folder = folder.resolve()
-        if len(str(self._folder)) > _MAX_FOLDER_CHARS:
-            length = len(str(self._folder))
-            found = f"found a path of {length} characters, expected at most {_MAX_FOLDER_CHARS}"
+        length = len(os.fsencode(self._folder))
+        if length > _MAX_FOLDER_BYTES:
+            found = f"found a path of {length} bytes, expected at most {_MAX_FOLDER_BYTES}"
             why = (
                 "because the path of a socket in the folder must not exceed 107 bytes; choose a shorter --dir"
             )

@@ -40,6 +40,12 @@ def test_a_review_ended_by_a_person_is_explained_with_its_ruling(capsys: Told) -
     assert "roll.no_roll" in printed
 
 
+def test_an_attempt_in_a_missing_journal_is_bad_input(tmp_path: Path, capsys: Told) -> None:
+    pytest.importorskip("apsw", reason="apsw comes with the `journal` extra")
+    assert main(["explain", "3", "--journal", str(tmp_path / "journal.db")]) == 2
+    assert "journal_absent" in capsys.readouterr().err
+
+
 def test_explain_uses_ascii_in_a_plain_locale(monkeypatch: pytest.MonkeyPatch, capsys: Told) -> None:
     monkeypatch.setenv("LC_ALL", "C")
     monkeypatch.setenv("COLUMNS", "80")

@@ -3,6 +3,8 @@
 import io
 import json
 import re
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -19,7 +21,7 @@ from controller.cli import practice
 from controller.cli.link import Json, ask
 from controller.cli.practice import Practice, Score, score_lines
 from controller.cli.screen import Screen
-from controller.cli.shell import DEFECT
+from controller.cli.shell import DEFECT, FAILED
 from controller.games.high_roller.table import HighRollerState
 from controller.model.outcomes import (
     DealCalled,
@@ -375,6 +377,24 @@ def test_an_exception_in_a_thread_ends_the_practice_with_a_message(
     assert "the stage thread failed (a die of no size), so the session ends" in told
     assert "Traceback" not in told
     assert "ZeroDivisionError" in (tmp_path / "practice.log").read_text(encoding="utf-8")
+
+
+def test_a_practice_whose_controller_exits_has_failed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    class Idle:
+        def run(self, over: Callable[[], bool]) -> None:
+            while not over():
+                time.sleep(0.01)
+
+    def exits(_practice: Practice, _log: object) -> subprocess.Popen[bytes]:
+        return subprocess.Popen([sys.executable, "-c", "raise SystemExit(3)"])
+
+    monkeypatch.setattr(Practice, "_controller", exits)
+    play_single_roll = Practice(load_table("craps"), Screen(io.StringIO()), threading.Event())
+    table = cast("VirtualTable", None)
+    assert play_single_roll.run(cast("Stage", Idle()), table, tmp_path, tmp_path / "table.yaml") == FAILED
+    assert "the controller exited" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("table", ["craps", "roulette", "roulette-ss2", "three-card"])
