@@ -14,10 +14,12 @@ from controller.evidence.pictures import (
     MB,
     Closed,
     Folder,
+    Hold,
     Limits,
     MissingError,
     PictureDescription,
     StorageThread,
+    StoredFile,
     WallTime,
     Writer,
 )
@@ -102,6 +104,22 @@ def test_old_files_are_removed_but_not_by_a_clock_that_may_be_wrong(folder: Fold
     assert folder.prune(Limits(days=30, max_mb=1000), later_s, by="retention", aged=False) == 0
     assert folder.prune(Limits(days=30, max_mb=1000), later_s, by="retention") == 1
     assert [one.sha256 for one in folder.kept()] == [taken(2).sha256]
+
+
+def test_a_file_held_during_pruning_stays(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+    first, second = taken(1), taken(2)
+    folder.keep(first, NOW_S)
+    folder.keep(second, NOW_S + 1)
+    kept = folder.kept
+
+    def kept_and_then_held() -> list[StoredFile]:
+        files = kept()
+        folder.hold(Hold(sha256=first.sha256, wall_s=NOW_S, by="ann", why="dispute 7"))
+        return files
+
+    monkeypatch.setattr(folder, "kept", kept_and_then_held)
+    assert folder.prune(Limits(days=30, max_mb=1000), NOW_S + 40 * DAY_S, by="retention") == 1
+    assert [one.sha256 for one in kept()] == [first.sha256]
 
 
 def test_files_stored_under_a_slow_clock_do_not_count_as_the_oldest(tmp_path: Path) -> None:
