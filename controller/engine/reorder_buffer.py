@@ -6,8 +6,10 @@ watermark has passed the reading's time is late, and does not count.
 
 A reading whose time is far from the current time is doubtful. A reading far ahead would make all others late;
 a reading far behind might be the first after a clock was set back. The buffer accepts a doubtful reading once
-a later reading confirms it or, if it is far ahead, once the current time reaches it. If arrival times are
-recorded, a reading can't advance the time to more than `MAX_AHEAD_US` beyond its arrival.
+a later reading confirms it or, if it is far ahead, once the current time reaches it.
+
+If a reading's arrival is recorded, the reading is doubtful only if both its time and its arrival are far
+behind. It is rejected if its time is more than `MAX_AHEAD_US` after its arrival.
 """
 
 from bisect import bisect_left, insort
@@ -151,7 +153,10 @@ class ReorderBuffer:
                 yield reading, behind_us
 
     def _confirm_pause(self, first: _Doubtful, reading: AnyReading, t: int) -> None:
-        """Accept the first reading after a pause, because the second reading confirms the pause."""
+        """Accept the first reading after a pause, because the second reading confirms the pause.
+
+        The second reading is put into the buffer, unless it is itself far ahead and therefore doubtful.
+        """
         self._doubtful = None
         self._put(first.reading, first.now)
         if t - first.now <= LEAP_US:
@@ -202,10 +207,11 @@ class ReorderBuffer:
         return self._put(reading, now)
 
     def _settle_doubt(self, now: int) -> int:
-        """Accept the doubtful reading or set it aside, depending on the time of the next reading.
+        """Accept the doubtful reading or set it aside, depending on `now`.
 
-        If the two readings show that a clock was set back, return the shift in us for all later readings,
-        otherwise 0.
+        `now` is the time of the next reading or, if the buffer is advanced or flushed without a reading, the
+        time that it reaches. If two readings show that a clock was set back, return the additional shift in
+        us for all later readings, otherwise 0.
         """
         assert self._doubtful is not None
         doubtful, self._doubtful = self._doubtful, None
@@ -228,7 +234,10 @@ class ReorderBuffer:
         return back_us
 
     def _step_back(self, first: _Doubtful) -> int:
-        """Shift later readings, so that time continues 1 s after the current time; return the shift in us."""
+        """Shift `first` and later readings so that time continues 1 s after the current time.
+
+        Return the additional shift in us.
+        """
         back_us = self._now - first.now
         shift_us = back_us + STEP_US
         self._shift_us += shift_us
@@ -259,10 +268,10 @@ class ReorderBuffer:
         return 0
 
     def advance_to_input(self, entered: Input) -> bool:
-        """Advance to an input's arrival, and return True.
+        """Advance to an input's time or, if later, its arrival, and return True.
 
-        If the input or a waiting reading is doubtful, or a clock was set back, change nothing and return
-        False.
+        If the input is doubtful or too far ahead of its arrival, if another reading is doubtful, or if a
+        clock was set back at any time, change nothing and return False.
         """
         t, arrived = entered.t, entered.arrived
         now = t if arrived is None else max(t, arrived)

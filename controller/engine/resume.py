@@ -78,8 +78,9 @@ class LastRow(NamedTuple):
 class StoppedState(NamedTuple):
     """The state in which the last session stopped; the `pending` attempts were cut off and await a ruling.
 
-    If `held` is set, a person or a switch locked the table, and only a person may unlock it. If `bets_closed`
-    is set, the bets of the current round were closed; they reopen when play continues.
+    If `held` is set, a person or a switch locked the table or might have locked it, and only a person may
+    unlock it. If `bets_closed` is set, the bets of the current round were closed; they reopen at the start
+    or, if attempts are pending, once those attempts are void.
     """
 
     state: State
@@ -88,7 +89,7 @@ class StoppedState(NamedTuple):
     held: bool
     bets_closed: bool
     lock: TableEvent | None = None
-    """The data of the journal's last lock, or of the lock applied at this start; None if unreadable."""
+    """The data of the journal's last lock or of the lock at this start; None if absent or unreadable."""
 
 
 def resume(
@@ -306,7 +307,7 @@ class OpenAttempts:
 
 
 def begun_between(before: NextNumbers, now: NextNumbers) -> list[tuple[AttemptKind, int]]:
-    """Return the kind and number of each attempt that began between `before` and `now`."""
+    """Return each kind of attempt begun between `before` and `now`, with the number of the last one."""
     return [
         (kind, getattr(now, kind) - 1) for kind in ATTEMPT_KINDS if getattr(now, kind) > getattr(before, kind)
     ]

@@ -105,7 +105,10 @@ class Session:
         return self._take_effects()
 
     def _handle_input(self, entered: Input) -> None:
-        """Handle a person's input, immediately unless an attempt is in progress.
+        """Handle an input immediately if possible, otherwise in order of time with the readings.
+
+        An input is not handled immediately if it is in `ORDERED_INPUTS`, if an attempt is in progress or not
+        yet called, or if the reorder buffer does not allow it.
 
         A ruling that names no attempt applies to the attempt that is in progress when the ruling is made. The
         first reading of that attempt might be delayed; therefore a ruling that would be refused now waits for
@@ -180,7 +183,7 @@ class Session:
         return self._game.dice_out
 
     def finish(self, *, cut: bool = False) -> Sequence[Effect]:
-        """Handle all remaining readings and fire all timers; with `cut`, stop at the last reading.
+        """Handle all remaining readings; fire all timers unless `cut` is set.
 
         With `cut`, the attempt in progress goes to review with `power_lost`, because later readings might be
         missing.
@@ -416,7 +419,8 @@ class Session:
         if entered.name in SETTLEMENT_INPUTS:
             if entered.by != SETTLEMENT:
                 raise InputRefused("unknown_input", "only the settlement engine may report bets")
-            self._game.enter(entered)  # Even at a closed or locked table; some games ignore it.
+            # Accepted even at a closed or locked table; a game ignores reports that it does not use.
+            self._game.enter(entered)
             return
         require_role(entered, self._setup.ruleset)
         match entered.name:

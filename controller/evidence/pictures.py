@@ -1,7 +1,7 @@
 """A camera's picture files, and the folder that stores them with a quota and a maximum age.
 
 A file is an uncompressed ZIP archive, named after its SHA-256. A separate thread writes the files, because
-the camera must not wait for the disk. A file in the folder is always complete.
+the camera must not wait for the disk. A file gets its final name only once it is complete.
 
 Because pictures show people's hands, old files are deleted automatically. Each deletion is recorded with the
 reason and the name of the person, or `retention` for an automatic deletion. The journal keeps the digest, and
@@ -271,7 +271,7 @@ class Folder:
     def delete(self, sha256: str, now_s: float, *, by: str, why: str) -> bool:
         """Delete a file, and record the person and the reason; return False if the file does not exist.
 
-        Raises OSError, and HeldError if the file is held.
+        Raises OSError, HeldError if the file is held, and MissingError if `sha256` is not a SHA-256.
         """
         if (hold := self.holds().get(sha256)) is not None:
             raise HeldError(f"held by {hold.by}: {hold.why}")
@@ -294,7 +294,7 @@ class Folder:
         self._sync()
 
     def holds(self) -> dict[str, Hold]:
-        """Return the holds in force, by digest; raises OSError if they can't be read."""
+        """Return the holds in force, by digest; skip unreadable lines. Raises OSError."""
         found: dict[str, Hold] = {}
         path = self.path / HELD
         for line in path.read_bytes().splitlines() if path.exists() else ():
@@ -318,7 +318,10 @@ class Folder:
             raise MissingError(f"{self._file(sha256).name} {error}; do not use it as evidence") from error
 
     def stamp(self, sha256: str) -> tuple[int, int, int] | None:
-        """Return values that change if the file is changed or replaced; None if the file does not exist."""
+        """Return values that change if the file is changed or replaced; None if it can't be accessed.
+
+        Raises MissingError if `sha256` is not a SHA-256.
+        """
         try:
             status = self._file(sha256).stat()
         except OSError:

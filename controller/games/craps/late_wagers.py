@@ -28,8 +28,8 @@ class LateWagers:
     def confirm(self, entered: Input, *, in_motion: bool) -> str:
         """Record a person's confirmation of a wager and return the answer.
 
-        Raise InputRefused if the wager is unknown, if the dice are at rest, or if the role or the person has
-        already confirmed the wager.
+        Raise InputRefused if the wager is unknown, if a die might be at rest, or if the role or the person
+        has already confirmed the wager.
         """
         confirmed = None if entered.what is None else self._confirmed.get(entered.what)
         if confirmed is None:

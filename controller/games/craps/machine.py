@@ -147,7 +147,10 @@ class Craps(PlaysThrows):
 
     @property
     def dice_out(self) -> DiceOut | None:
-        """The late wagers confirmed so far in the current throw; None between throws (C34-MK-1b)."""
+        """The late wagers confirmed in the open throw, and the last time at which both dice moved.
+
+        None if no throw is open (C34-MK-1b). The time is None if it is unknown or no wager is confirmed.
+        """
         if not self.open_attempt:
             return None
         confirmed = self._late.confirmed
@@ -175,7 +178,7 @@ class Craps(PlaysThrows):
         return {"roll": self.attempts.number + 1, "round": self._round}
 
     def enter(self, entered: Input) -> bool:
-        """Handle a person's input and return True, or return False if craps has no such input.
+        """Handle an input and return True, or return False if craps has no such input.
 
         Raise InputRefused if the input is not allowed.
         """
@@ -218,7 +221,7 @@ class Craps(PlaysThrows):
 
     def reset(self, t: int) -> None:
         """Start with a come-out roll when the table opens (C34-DEF-2)."""
-        # Betting is already open: it closes only for a throw, and the table can't be closed during a throw.
+        # No `bets.opened` is due: bets close only for a throw, and the table can't be closed during a throw.
         del t
         self.restore(CrapsState())
         self.attempts.settle_at_opening()

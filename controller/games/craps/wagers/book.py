@@ -89,7 +89,7 @@ class CrapsBook(Book):
         return self._gates.late_refusal
 
     def apply(self, request: Request) -> list[AnswerLine]:
-        """Handle a request and return the lines of its answer, oldest bet first."""
+        """Handle a request and return the lines of its answer; a roll decides the oldest bet first."""
         match request:
             case BetRequest():
                 return self._bet(request)
@@ -340,8 +340,9 @@ class DiceState:
     def prelude(self) -> Sequence[RawRequest]:
         """Return the requests that bring a new, empty book to this state.
 
-        The requests do not reproduce the number of points made in the current hand. That number matters only
-        to Sharp Shooter bets, which are accepted only before a hand's first roll.
+        The requests reproduce neither a run-out nor the number of points made in the current hand. Every roll
+        states whether a run-out is on. The points matter only to Sharp Shooter bets, which are accepted only
+        before a hand's first roll.
         """
         dice = self.dice
         named = dice.shooter is not None

@@ -1,7 +1,8 @@
 """The effect of each of the 36 rolls on each bet, computed once from the pay table.
 
-Each bet has a row of 36 endings, one per roll. None means that the bet stays up. When a roll sets the number
-of a line bet, the bet switches to the row for that number. The house edges are computed from the same rows.
+Each bet except a Sharp Shooter has a row of 36 endings, one per roll. None means that the bet stays up. When
+a roll sets the number of a line bet, the bet switches to the row for that number. The house edges are
+computed from the same rows.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -63,7 +64,7 @@ class Decisions:
         self._hops = dict(_hop_rows(table))
 
     def row(self, wager: str, number: int | None = None) -> Endings | None:
-        """Return the row of a bet other than a Hop; None for an unknown bet.
+        """Return the row of a bet other than a Hop or a Sharp Shooter; None for an unknown bet.
 
         A line bet has no number before its first roll.
         """

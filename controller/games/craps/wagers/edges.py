@@ -114,10 +114,10 @@ def _edges(table: CrapsPayTable) -> Iterator[Edge]:
         if hop := decisions.hop(faces):
             yield _edge(table, name, bet_value(hop))
     if table.sharp_shooter is not None:
-        yield _edge(table, "sharp_shooter", _sharp_shooter_worth(table))
+        yield _edge(table, "sharp_shooter", _sharp_shooter_value(table))
 
 
-def _sharp_shooter_worth(table: CrapsPayTable) -> BetValue:
+def _sharp_shooter_value(table: CrapsPayTable) -> BetValue:
     endings = SharpShooterEndings(table)
     net = Fraction()
     for points, chance in sharp_shooter_chances(table).items():

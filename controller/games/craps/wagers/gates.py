@@ -187,7 +187,7 @@ class Gates:
         return None
 
     def call(self, bet: Bet, *, on: bool) -> Refusal | None:
-        """Return a refusal if a bet may not be called on or off."""
+        """Return a refusal if a bet may not be called off. Every bet may be called on."""
         policy = self._settings.may_be_off
         if on or bet.wager in policy.value:
             return None
@@ -213,7 +213,7 @@ class Gates:
         if policy.value and bet.wager == "dont_come":
             return None
         if not policy.value:
-            return Refusal(policy.rule, "this table has no No Action; use remove")
+            return Refusal(policy.rule, "this table does not offer No Action; use remove")
         return Refusal(policy.rule, f"No Action is for a Don't Come, not for {bet.wager}; use remove")
 
     def run_out(self, *, on: bool, by_table: bool = False) -> Refusal | None:
@@ -375,7 +375,10 @@ class Limits:
         self._book = book
 
     def size(self, wager: str, cents: int) -> Refusal | None:
-        """Return a refusal if the amount is too small, too large, or not a multiple of the unit."""
+        """Return a refusal if the amount is too small or too large.
+
+        Return one also if the amount of a combined bet does not divide into its equal units.
+        """
         settings, combined = self._settings, self._combined.get(wager)
         units = combined.unit_count if combined else 1
         minimum, rule = settings.minimum_cents.value, settings.minimum_cents.rule

@@ -361,7 +361,7 @@ def by_name(rows: Mapping[_Name, _Row]) -> dict[str, _Row]:
 
 
 def rules_of(table: CrapsPayTable) -> dict[str, str]:
-    """Return the rule that defines each offered wager, in the order of the document."""
+    """Return the rule that defines each offered wager, in the order of the pay table's fields."""
     rules: dict[str, str] = {}
     rules.update({wager: line.made for wager, line in table.line.items()})
     rules.update({wager: odds.rule for wager, odds in table.odds.items()})

@@ -92,7 +92,10 @@ class SharpShooterEndings:
         return None
 
     def by_points(self, points: int, when: str) -> Ending | None:
-        """Return the ending after a hand with `points` points. `when` completes the reason's text."""
+        """Return the ending after a hand with `points` points; None if the table has no Sharp Shooter.
+
+        `when` completes the reason's text.
+        """
         if self._bet is None:
             return None
         counted = f"{points} {'point' if points == 1 else 'points'} made {when}"
@@ -150,7 +153,7 @@ class Bet:
 class LoweredBet:
     """A Don't bet that was reduced or removed.
 
-    The player may not make or raise another bet of this kind until a roll decides this bet (C34-MK-4).
+    The player may neither make nor raise a bet of this kind until a roll decides this bet (C34-MK-4).
     """
 
     player: str
@@ -234,7 +237,7 @@ class Bets:
         )
 
     def behind(self, base: str) -> list[Bet]:
-        """Return the odds behind a flat bet."""
+        """Return the odds behind a flat bet, oldest first."""
         return [bet for bet in self.bets.values() if bet.base == base]
 
     def any_of(self, *wagers: str) -> bool:
