@@ -15,7 +15,7 @@ from controller.model.outcomes import (
     SpinReview,
     TableEvent,
 )
-from controller.model.readings import BallBeam, Card, DeviceDown, DeviceUp, DieReleased, Reading
+from controller.model.readings import BallBeam, BallDrop, Card, DeviceDown, DeviceUp, DieReleased, Reading
 from tests.engine.play import Played
 from tests.games.high_roller.played_table import FACES, HighRollerTable, two_players
 from tests.games.three_card.deal import ROTATION, Table, seated
@@ -291,3 +291,34 @@ def test_R_SPIN_1_the_next_ball_is_a_spin(late_ms: int) -> None:
     ball = spin(Scene(wheel=WHEEL, revolutions=14.0, pocket=4, bounces=0, begins_us=60 * SECOND_US))
     played = launched("lock", plays_at=3, late_ms=late_ms, then=ball.readings)
     assert [called.number for called in played.data(SpinCalled)] == [ball.number]
+
+
+# --- a launch in play that is proved only while the table is not in play ---
+
+
+@pytest.mark.parametrize("stop", STOPS)
+@pytest.mark.parametrize("pulses", [1, 3])
+@pytest.mark.parametrize("proof", ["drop", "lost"])
+def test_R_SPIN_1_a_launch_that_is_proved_after_play_has_stopped_is_not_a_spin(
+    stop: str, pulses: int, proof: str
+) -> None:
+    """A hand, too, interrupts a beam. The drop, or the loss of the beam's board, then proves a launch."""
+    go_on, by, refused = STOPS[stop]
+    seen = [reading for reading in SENT_OFF.readings if reading.t <= PULSES_US[pulses - 1]]
+    last = next(reading for reading in reversed(seen) if isinstance(reading, BallBeam))
+    proved_us = last.t + 2 * SECOND_US
+    proves = BallDrop(t=proved_us, dev="wheel") if proof == "drop" else DeviceDown(t=proved_us, dev=last.dev)
+    ball = spin(Scene(wheel=WHEEL, revolutions=14.0, pocket=4, bounces=0, begins_us=60 * SECOND_US))
+    scene = [
+        *seen,
+        input_at(last.t + 1, stop, by),
+        proves,
+        DeviceUp(t=proved_us + SECOND_US, dev=last.dev),
+        input_at(40 * SECOND_US, go_on, by, on=False),
+        *ball.readings,
+    ]
+    in_turn = in_order(scene)  # type: ignore[arg-type]  # readings
+    played = Played("roulette", wheel=WHEEL).feed(in_turn).finish()
+    assert played.types("spin.") == ["spin.called"]
+    assert [called.number for called in played.data(SpinCalled)] == [ball.number]
+    assert played.refusals() == refused

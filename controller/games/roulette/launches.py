@@ -55,10 +55,13 @@ class Launches:
         if is_pulse:
             self._refused_us = reading.t
         launched = self.receive(reading)
-        assert launched is None
+        if launched is not None:
+            # The pulses came while the table was in play, but only this reading proves the launch.
+            self.rejected_us = self._last_pulse_us
+            self.follow_old_ball(launched)
         if isinstance(reading, BallDrop):
             self._old_ball = None
-        return is_pulse and not ran
+        return launched is not None or (is_pulse and not ran)
 
     def reject_late(self, pulse: BallBeam) -> bool:
         """Handle a delayed pulse from a time when the table was not in play.
