@@ -231,7 +231,7 @@ class HighRoller(PlaysThrows):
         assert result.value is not None
         before = self._state
         effect = self._apply_total(sum(result.value))
-        return called(result, before, self._state, effect.call)
+        return called(result, before, self._state, effect.call, self._next_outcomes)
 
     def no_result(self, result: Result[Dice]) -> Data:
         """Return the data of an illegal roll. The same player rolls again (H-LEGAL-4)."""
@@ -250,7 +250,15 @@ class HighRoller(PlaysThrows):
             # A skip does not apply if, after the correction, a different player is due to roll.
             with suppress(InputRefused):
                 self._reapply(entered)
-        return corrected(result, before, self._state, call, corrects=corrects, ruling=ruling)
+        return corrected(
+            result,
+            before,
+            self._state,
+            call,
+            corrects=corrects,
+            ruling=ruling,
+            outcomes=self._next_outcomes,
+        )
 
     def follow_up(self, t: int) -> None:
         """Publish the outcomes that follow the roll, and open buying if it comes next."""

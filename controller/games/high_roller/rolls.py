@@ -1,5 +1,6 @@
 """The effect of a roll on a High Roller game, and the data of the resulting outcomes."""
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from controller.games.high_roller.buying import next_game
@@ -183,9 +184,16 @@ def _won(state: HighRollerState, winner: str, total: int, rules: HighRollerRules
 
 
 def called(
-    result: Result[Dice], before: HighRollerState, after: HighRollerState, call: HighRollerCall
+    result: Result[Dice],
+    before: HighRollerState,
+    after: HighRollerState,
+    call: HighRollerCall,
+    outcomes: Iterable[Publication],
 ) -> RollCalled:
-    """Return the data of a valid roll: its thrower, the remaining players and the next player."""
+    """Return the data of a valid roll: its thrower, the remaining players and the next player.
+
+    `outcomes` are the outcomes that follow the roll.
+    """
     assert result.value is not None
     thrower = roller(before)
     return RollCalled(
@@ -203,7 +211,7 @@ def called(
         who=result.who,
         game=before.game,
         player=before.seat(thrower),
-        remaining=_remaining(after),
+        remaining=_remaining(after, outcomes),
         next_player=_next_player(after),
     )
 
@@ -232,8 +240,9 @@ def corrected(
     *,
     corrects: str,
     ruling: str,
+    outcomes: Iterable[Publication],
 ) -> RollCorrected:
-    """Return the data of a corrected roll."""
+    """Return the data of a corrected roll. `outcomes` are the outcomes that follow it."""
     return RollCorrected(
         roll=result.number,
         corrects=corrects,
@@ -246,13 +255,14 @@ def corrected(
         reasons=result.reasons,
         game=before.game,
         player=before.seat(roller(before)),
-        remaining=_remaining(after),
+        remaining=_remaining(after, outcomes),
         next_player=_next_player(after),
     )
 
 
-def _remaining(state: HighRollerState) -> tuple[Seat, ...]:
-    return tuple(map(state.seat, remaining(state)))
+def _remaining(state: HighRollerState, outcomes: Iterable[Publication]) -> tuple[Seat, ...]:
+    winner = next((data.player for _, data in outcomes if isinstance(data, GameWon)), None)
+    return tuple(map(state.seat, remaining(state))) if winner is None else (winner,)
 
 
 def _next_player(state: HighRollerState) -> Seat | None:

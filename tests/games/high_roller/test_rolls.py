@@ -64,6 +64,19 @@ def test_gap_H_2_one_player_alone_wins_without_rolling() -> None:
     assert (won.player, won.total, played.data(RollCalled)[0].next_player) == ("2", 9, None)
 
 
+def test_a_roll_that_wins_the_game_leaves_only_the_winner() -> None:
+    table = HighRollerTable().button(s1="Q", s2="9", s3="8").buys("1", 7).buys("2", 7).buys("3", 8)
+    played = table.rolls(8).enter("set_dice", dice=list(FACES[7])).rolls(9, 4).enter("settled").end()
+    assert [call.remaining for call in played.data(RollCalled)] == [("3",), ("1", "2"), ("1",)]
+    assert [corrected.remaining for corrected in played.data(RollCorrected)] == [("1", "2")]
+
+
+def test_a_correction_after_which_a_player_alone_matches_leaves_only_the_winner() -> None:
+    played = two_players().rolls(7).enter("set_dice", dice=list(FACES[9])).end()
+    (corrected,) = played.data(RollCorrected)
+    assert (corrected.remaining, corrected.next_player) == (("2",), None)
+
+
 def test_gap_H_16_the_button_throws_even_without_cards() -> None:
     table = (
         HighRollerTable()
