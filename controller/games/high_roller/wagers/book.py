@@ -246,6 +246,11 @@ class HighRollerBook(Book):
         """The requests of a High Roller table."""
         return (Open, Bet, Increase, Reduce, Remove, Throw, Illegal, Decline, Void, End)
 
+    @property
+    def remembers(self) -> bool:
+        """Whether the Bonus Pot contains money or a player's wins are counted towards it."""
+        return self._pot != BonusPot()
+
     def apply(self, request: Request) -> list[AnswerLine]:
         """Handle a request and return its answer."""
         match request:
@@ -507,15 +512,16 @@ def _differing(rules: HighRollerRules, table: HighRollerPayTable) -> Iterator[Pa
 
 
 def _settled_at(ended: EndedAttempt) -> Sequence[RawRequest] | None:
-    """Return an empty tuple if the Bonus Pot and the wins in a row have just been reset; otherwise None.
+    """Return an empty tuple if the Bonus Pot was just paid or recorded and is empty; otherwise None.
 
-    After a reset, a new book needs no requests (H-BONUS-1, H-CLOSE-1, H-CLOSE-2).
+    A new book needs no requests to replace a book with an empty pot (H-BONUS-1, H-CLOSE-1, H-CLOSE-2). If a
+    game's share starts the next pot (!H-12), the pot is not empty.
     """
-    emptied = any(
+    paid_out = any(
         isinstance(line, PotRecorded) or (isinstance(line, PotShared) and line.bonus_paid > 0)
         for line in ended.lines
     )
-    return () if emptied else None
+    return () if paid_out and not ended.remembers else None
 
 
 WAGERS = Wagers(

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from controller.games.high_roller.wagers.book import HighRollerBook
+from controller.games.high_roller.wagers.book import WAGERS, Bet, HighRollerBook, Open, Throw
 from controller.games.high_roller.wagers.paytable import (
     Decks,
     HighRollerPayTable,
@@ -16,10 +16,11 @@ from controller.games.high_roller.wagers.paytable import (
     OptionalShare,
     split,
 )
-from controller.rules.high_roller.rolls import clockwise_from
+from controller.rules.high_roller.rolls import RollPolicy, clockwise_from
 from controller.settlement.book import MalformedLine
 from controller.settlement.paytable import Figure
 from controller.settlement.run import settle
+from controller.settlement.wagers import EndedAttempt, NoPlayState
 from tests.games.high_roller.wagers.scene import paytable, play, result_lines
 
 SCENES = """
@@ -307,6 +308,21 @@ def test_h_6_a_game_without_a_share_takes_the_share_of_the_settings() -> None:
     ]
     results = b"".join(settle(requests, HighRollerBook(paytable())))
     assert b'"gross":300,"rake":30,"bonus":200,"prize":70' in results
+
+
+@pytest.mark.parametrize("after", [False, True])
+def test_h_12_a_share_that_starts_the_next_pot_is_kept_when_the_pot_is_paid(after: bool) -> None:
+    """A new book has an empty pot, so it can replace only a book whose pot is empty."""
+    book = HighRollerBook(paytable(), RollPolicy(share_joins_after=after))
+    replaceable = []
+    for game, final in enumerate((False, True), 1):
+        book.apply(Open(seats=(1, 2), button=1, final=final))
+        for player in (1, 2):
+            book.apply(Bet(id=f"{game}-{player}", player=player, card=5 + player))
+        lines = book.apply(Throw(dice=(3, 4)))
+        ended = EndedAttempt(NoPlayState(), (), lines, book.remembers)
+        replaceable.append(WAGERS.settled_at(ended) is not None)
+    assert replaceable == [False, not after]
 
 
 def test_reasons_name_the_rule() -> None:
