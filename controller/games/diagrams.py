@@ -26,7 +26,7 @@ TABLES = tuple(_tables(GAMES.values()))
 
 
 def manual() -> str:
-    """Return the manual: for each machine, a diagram, the states, the triggers and the transitions."""
+    """Return the manual: each machine's diagram, states, triggers and transitions, and all refusals."""
     parts = [
         "# The machines",
         "",
@@ -37,7 +37,8 @@ def manual() -> str:
     ]
     for table in TABLES:
         parts += _chapter(table)
-    parts += ["## Refusals", "", "A refused input is published as `input.refused` and changes nothing.", ""]
+    text = "Refused inputs change nothing. All refusals except `testing` are published as `input.refused`."
+    parts += ["## Refusals", "", text, ""]
     parts += ["| code | meaning, and what to do |", "|---|---|"]
     parts += [f"| `{code}` | {meaning} |" for code, meaning in sorted(REFUSALS.items())]
     return "\n".join(parts) + "\n"

@@ -1,7 +1,7 @@
 """The interface between a game and the rest of the controller.
 
-To add a game, write a package that defines a `Game` instance, add the instance to the registry, and write
-the configuration.
+A game's package defines a `Game` instance, and the registry lists it. `docs/architecture.md` describes the
+steps for adding a game.
 """
 
 from collections.abc import Callable
@@ -44,9 +44,12 @@ class Game:
     table: MachineTable
     """The game's state machine as data, for the manual."""
     machine: Callable[[Setup, Agenda, Health], GameMachine]
-    """Creates the game's machine. Raises SetupError if the setup lacks data that the game needs."""
+    """Creates the game's machine.
+
+    Raises SetupError if the setup lacks data that the game needs or contains an invalid state.
+    """
     wagers: Callable[[], Wagers]
-    """Returns the game's wagers. Their module is imported only for settlement."""
+    """Returns the game's wagers. The first call imports their module, which a running table does not need."""
     after_stop: Callable[[State], State] = _unchanged
     """Returns the state in which to restart after the controller has stopped in the given state."""
     bets_stay_closed: Callable[[State], bool] = _always_false

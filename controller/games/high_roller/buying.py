@@ -1,4 +1,4 @@
-"""The draw for the button, and the sale and delivery of cards.
+"""The steps of High Roller other than the rolls: the button, the cards, players who leave, and closing.
 
 The functions are pure. A function that performs an action returns the game's new state or raises
 InputRefused.
@@ -103,7 +103,11 @@ def _still_to_draw(state: HighRollerState) -> tuple[str, ...]:
 
 
 def is_re_buy(state: HighRollerState, name: str) -> bool:
-    """Return whether a purchase is a re-buy: the buy-in is over or has already passed the player's seat."""
+    """Return whether a purchase is a re-buy.
+
+    It is one if the re-buy has begun, or if the buy-in has passed the player's seat and all cards bought have
+    been pitched.
+    """
     if state.stage == "re_buy":
         return True
     order = state.clockwise
@@ -125,7 +129,10 @@ def buy(state: HighRollerState, seat: Seat | None, count: int, rules: HighRoller
 def buy_again(
     state: HighRollerState, seat: Seat | None, count: int, rules: HighRollerRules
 ) -> HighRollerState:
-    """Sell one more card in the re-buy (H-REBUY-1). The button buys or passes first (H-BTN-2)."""
+    """Sell a card in the re-buy (H-REBUY-1). The button buys or passes first (H-BTN-2), unless it has left.
+
+    A count of 0 is a pass.
+    """
     state, name = seated(state, seat, "buy")
     if state.stage != "re_buy" and name != state.button and state.button not in state.gone:
         raise InputRefused("button_first", f"the button, seat {state.button}, buys or passes first (H-BTN-2)")
@@ -150,7 +157,8 @@ def _sold(state: HighRollerState, name: str, count: int, rules: HighRollerRules)
         left = rules.decks * CARDS_PER_DECK - state.sold
         raise InputRefused(
             "sold_out",
-            f"found {count} cards, expected at most the {left} left in the decks (!H-8); enter fewer",
+            f"found a purchase of {count}, expected at most {left}, the number of cards left in the decks"
+            " (!H-8); enter fewer",
         )
     if not count:
         return state
@@ -193,7 +201,10 @@ def require_known_player(state: HighRollerState, card: Card) -> None:
 
 
 def miss_cards(state: HighRollerState, cards: int = 1) -> HighRollerState:
-    """Record cards that left the shoe undetected. The next card's player might then be unknown."""
+    """Record that up to this many cards have left the shoe without being assigned to a player.
+
+    The next card's player might then be unknown.
+    """
     owed = sum(state.owed.values())
     return state.replace(missed=min(state.missed + cards, owed)) if owed else state
 
@@ -302,7 +313,10 @@ def leave(state: HighRollerState, name: str) -> HighRollerState:
 
 
 def unseated(state: HighRollerState, left: tuple[str, ...]) -> HighRollerState:
-    """Remove the seats in `left`. The button moves on if the player with the button leaves."""
+    """Remove the seats in `left`. The button moves on if the player with the button leaves.
+
+    If no seats remain, the next players draw for the button.
+    """
     stay = tuple(seat for seat in state.seats if str(seat) not in left)
     button = next((name for name in state.clockwise if name not in left), None) if state.button else None
     last_asked = state.asked
@@ -350,9 +364,10 @@ def close_hours(state: HighRollerState, count: int | None) -> HighRollerState:
 
     The first entry without `count` announces the last 15 minutes. Any other entry ends the hours. `count` is
     the number of players left; by default, the players at the table are counted. With fewer than two players,
-    there is no final game for the Bonus Pot (H-CLOSE-2). Raise InputRefused if the final game has been played
-    or the hours have already ended. Also raise it for an entry that would end the hours while a game is in
-    progress or two or more players are left.
+    there is no final game for the Bonus Pot (H-CLOSE-2).
+
+    Raise InputRefused if the final game has been played or the hours have already ended, or if the entry
+    would end the hours while a game is in progress or two or more players are left.
     """
     if state.over:
         raise InputRefused("final_game_over")

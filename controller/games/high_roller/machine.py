@@ -128,7 +128,7 @@ class HighRoller(PlaysThrows):
             self.throws.late(reading)
 
     def begins_attempt(self, reading: Reading) -> bool:
-        """Return whether this reading begins a throw or is a card that a player bought."""
+        """Return whether this reading begins a throw or, while any cards are owed, is a card."""
         if isinstance(reading, Card):
             return bool(self._state.owed)
         return isinstance(reading, DieReleased) and not self.attempts.in_progress
@@ -161,7 +161,7 @@ class HighRoller(PlaysThrows):
             case "closing":
                 self._closing(entered)
             case "void" if entered.what == "game" or not self._concerns_a_roll():
-                self._abandon(entered, "declared")
+                self._abandon(entered, "declared", f"declared by the {entered.by}")
             case "settled" | "paid" if self._state.stage == "won" and not self._state.over:
                 self.attempts.require_attempt(entered)
                 self._next_game(entered.t)
@@ -247,7 +247,7 @@ class HighRoller(PlaysThrows):
         before = self._state
         call = None if result.value is None else self._apply_total(sum(result.value)).call
         for entered in since:
-            # A skip does not apply if, after the correction, a different player is due to roll.
+            # An input that the corrected game does not allow is omitted.
             with suppress(InputRefused):
                 self._reapply(entered)
         return corrected(
@@ -261,7 +261,7 @@ class HighRoller(PlaysThrows):
         )
 
     def follow_up(self, t: int) -> None:
-        """Publish the outcomes that follow the roll, and open buying if it comes next."""
+        """Publish the outcomes that follow the roll, and open buying if the roll voided the game."""
         outcomes, self._next_outcomes = self._next_outcomes, ()
         for kind, data in outcomes:
             self._agenda.publish(kind, t, data)
@@ -314,6 +314,7 @@ class HighRoller(PlaysThrows):
         self.follow_up(entered.t)
 
     def _reapply(self, entered: Input) -> None:
+        """Apply an input again. A skip applies only if the same player is due to roll."""
         match entered.name:
             case "decline" if roller(self._state) == str(entered.seat):
                 self._apply_effect(decline(self._state, self._rules))
@@ -410,7 +411,7 @@ class HighRoller(PlaysThrows):
         held = self._state.cards.get(name) or self._state.owed.get(name)
         left = buying.leave(self._state, name)
         if held and self._rules.leaver == "void_game" and self._machine.allows("abandon"):
-            self._abandon(entered, "left")
+            self._abandon(entered, "left", f"seat {name} left, entered by the {entered.by}")
             left = buying.leave(self._state, name)
         self._set_state(left)
         self.attempts.keep(entered)
@@ -424,7 +425,7 @@ class HighRoller(PlaysThrows):
         self._open_bets(t, "result")
 
     def _settle_last(self) -> None:
-        """Make the last result final, because play continues from it."""
+        """Settle the last roll, if it is not settled yet, so that it can no longer be corrected."""
         if self.attempts.machine.allows("settled"):
             self.attempts.machine.fire("settled")
 
@@ -432,7 +433,7 @@ class HighRoller(PlaysThrows):
         self._round += 1
         self._agenda.publish("bets.opened", t, Bets(round=self._round, cause=cause))
 
-    def _abandon(self, entered: Input, code: str) -> None:
+    def _abandon(self, entered: Input, code: str, seen: str) -> None:
         if self.open_attempt:
             raise InputRefused("under_way")
         if not self._machine.allows("abandon"):
@@ -441,7 +442,7 @@ class HighRoller(PlaysThrows):
         if not state.sold:
             raise InputRefused("no_game")
         reason_text = f": {entered.reason}" if entered.reason else ""
-        reason = Reason(code=code, rule="!H-19", seen=f"by the {entered.by}{reason_text}")
+        reason = Reason(code=code, rule="!H-19", seen=seen + reason_text)
         self._machine.fire("abandon")
         self._settle_last()
         self._set_state(buying.next_game(state, button_moves=False))

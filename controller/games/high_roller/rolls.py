@@ -76,7 +76,7 @@ def dealer_rolls(state: HighRollerState, name: str) -> tuple[Notice, ...]:
 
 
 def remaining(state: HighRollerState) -> tuple[str, ...]:
-    """Return the remaining players, in rolling order."""
+    """Return the remaining players, in rolling order; before the roll-off, clockwise from the button."""
     if state.roll_off is not None:
         return state.roll_off.players
     return tuple(state.holders)
@@ -86,7 +86,7 @@ def effect_of(state: HighRollerState, total: int, rules: HighRollerRules) -> Rol
     """Return the effect of a legal roll with this total."""
     if state.roll_off is not None:
         return _roll_off_effect(state, state.roll_off.roll(total), rules)
-    found = eliminate(state.bought, total, state.clockwise, build_policy(rules))
+    found = eliminate(state.pitched_cards, total, state.clockwise, build_policy(rules))
     match found:
         case None if rules.no_match == "void_game":
             seen = f"nobody has a card that matches {total}"

@@ -106,7 +106,7 @@ class HighRollerState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
     owed: dict[str, int] = {}
     asked: str | None = None
     missed: int = 0
-    """The number of undetected cards from the shoe.
+    """The maximum number of cards that have left the shoe without being assigned to a player.
 
     If it is not 0 and several players are owed cards, it is not clear who the next card is for.
     """
@@ -128,7 +128,7 @@ class HighRollerState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
 
     @property
     def clockwise(self) -> list[str]:
-        """The names of the seats clockwise from the button."""
+        """The names of the seats clockwise from the button or, if nobody has it, from the first seat."""
         return clockwise_from(self.button, self.names) if self.button in self.names else list(self.names)
 
     @property
@@ -137,7 +137,7 @@ class HighRollerState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
         return [seat for seat in self.clockwise if self.cards.get(seat)]
 
     @property
-    def bought(self) -> list[BoughtCard]:
+    def pitched_cards(self) -> list[BoughtCard]:
         """All cards pitched in this game, clockwise from the button."""
         return [
             BoughtCard(f"{seat}:{number}", seat, rank)

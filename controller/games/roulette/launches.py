@@ -9,7 +9,7 @@ from controller.rules.wheel import SURELY_SEEN_US, SpinWatch
 SURE_TURNS = 2.0
 """A hand and a ball together can imitate one revolution, but not this many revolutions."""
 NO_BALL_US = 6_000_000
-"""A pulse comes from a hand or a cloth if no complete revolution follows it within this time."""
+"""If no further pulse follows within this time, the pulses are attributed to a hand or a cloth."""
 
 
 class Launches:
@@ -26,9 +26,9 @@ class Launches:
         self._late: list[BallBeam] = []
         """Delayed pulses from before the table was in play. The next pulse might come from the same ball."""
         self.first_pulse_us = 0
-        """The time of the latest launch's first pulse."""
+        """The time of the first pulse of the latest possible launch."""
         self.rejected_us = 0
-        """The time of the last pulse from a ball that was launched while the table was not in play."""
+        """The time of the last pulse when a launch was last rejected because the table was not in play."""
 
     @property
     def idle(self) -> bool:
@@ -37,7 +37,7 @@ class Launches:
 
     @property
     def old_ball_runs(self) -> bool:
-        """Whether the ball of a void or rejected spin is still running in the track."""
+        """Whether the ball of a void or rejected spin might still be running in the track."""
         return self._old_ball is not None
 
     @property
@@ -50,7 +50,10 @@ class Launches:
         return self.pending and t - self._last_pulse_us <= NO_BALL_US
 
     def reject(self, reading: Reading) -> bool:
-        """Handle a reading while the table is not in play, and return whether it might begin a spin."""
+        """Handle a reading while the table is not in play.
+
+        Return whether it might begin a spin, or proves a launch whose pulses came in play.
+        """
         is_pulse, ran = isinstance(reading, BallBeam), self.old_ball_runs
         if is_pulse:
             self._refused_us = reading.t
@@ -107,14 +110,14 @@ class Launches:
         self.first_pulse_us = first.t
         return fresh
 
-    def launched_by_person(self) -> SpinWatch | None:
-        """Return the watch of the pending pulses, which a person's input confirms as a launch."""
+    def take_pending(self) -> SpinWatch | None:
+        """Return the watch of the pending pulses, and stop following them; None if there are none."""
         candidate, self._candidate = self._candidate, None
         return candidate
 
     def launched_by_wheel(self, report: WheelStatus) -> SpinWatch:
         """Return the watch of a spin that a smart wheel reports."""
-        watch = self.launched_by_person()
+        watch = self.take_pending()
         if watch is None:
             self.first_pulse_us = report.t
             watch = self._new_watch(report.t)
@@ -155,7 +158,7 @@ class Launches:
         if self._ran_before(candidate):
             self._reject(candidate)
             return None
-        return self.launched_by_person()
+        return self.take_pending()
 
     def _reject(self, candidate: SpinWatch) -> None:
         if not candidate.ball_runs:
@@ -173,8 +176,9 @@ class Launches:
     def _proves_ball(self, reading: Reading) -> bool:
         """Return whether this reading proves a launch without a complete revolution.
 
-        The ball's drop is proof, and so is a ball outside the wheel after pulses. The loss of the device that
-        reported the last pulse is also treated as proof, because no revolution can be detected afterwards.
+        The ball's drop is proof. Within `NO_BALL_US` of the last pulse, two other readings are treated as
+        proof: a ball outside the wheel, if the pulses are a ball's, and the loss of the device that reported
+        the last pulse, because no revolution can be detected afterwards.
         """
         is_recent = reading.t - self._last_pulse_us <= NO_BALL_US
         if isinstance(reading, DeviceDown):
@@ -185,7 +189,7 @@ class Launches:
 
 
 MAX_RUN_US = 40_000_000
-"""The longest time that a ball can run. Later pulses come from another ball."""
+"""The longest run of a ball. If a lost device recovers later, its pulses come from another ball."""
 
 
 class OldBall:
@@ -213,7 +217,10 @@ class OldBall:
             self._track_device(reading)
 
     def _track_device(self, reading: Reading) -> None:
-        """Record a device's loss and recovery. While a device is lost, missing pulses prove nothing."""
+        """Record a device's loss or recovery.
+
+        While a device is lost, missing pulses prove nothing, so its recovery counts as a pulse of the ball.
+        """
         if isinstance(reading, DeviceDown):
             self._lost.add(reading.dev)
         elif isinstance(reading, DeviceUp) and reading.dev in self._lost:

@@ -123,7 +123,7 @@ ROULETTE_TABLE = MachineTable(
 )
 
 DECIDES = (BallOut, ForeignObject, PocketBall, WheelStatus)
-"""Readings that can decide a spin on their own, unlike a single pulse from a beam or the rotor index."""
+"""Readings of which a single one can change a spin's result, unlike a ball's pulse or an index pass."""
 
 
 class Roulette(PlaysAttempts):
@@ -201,7 +201,7 @@ class Roulette(PlaysAttempts):
         return self.spins.games.wheel_state
 
     def begins_attempt(self, reading: Reading) -> bool:
-        """Return whether this reading might begin a spin."""
+        """Handle a reading while the table is not in play, and return whether it might begin a spin."""
         return self.spins.would_launch(reading)
 
     def reject_attempt(self, reading: Reading) -> None:
@@ -268,12 +268,15 @@ class Roulette(PlaysAttempts):
         yield "chips"
 
     def rule(self, entered: Input) -> None:
-        """Handle a ruling on the current or the last spin. Raise InputRefused if there is no such spin."""
+        """Handle a ruling on the current or the last spin.
+
+        Raise InputRefused if it is not allowed now, names another spin, or might be for an undetected spin.
+        """
         self.spins.require_last_spin(entered, new_round=self._bets_by_hand)
         self.attempts.enter(entered)
 
     def reset(self, t: int) -> None:
-        """Start a betting round when the table opens."""
+        """When the table opens, settle the last spin, forget the chips sold, and open betting if closed."""
         self._machine.restore(ROULETTE_TABLE.initial)
         self._chips.by_seat.clear()
         self.attempts.settle_at_opening()
@@ -288,7 +291,7 @@ class Roulette(PlaysAttempts):
         return self._bets_open
 
     def snapshot(self) -> object:
-        """Return the state for a later `restore`. A spin changes only the state of the machine."""
+        """Return the state for a later `restore`: `dropped`, from which any ruling on the spin can follow."""
         return "dropped"
 
     def restore(self, snapshot: object) -> None:
@@ -307,12 +310,12 @@ class Roulette(PlaysAttempts):
             self._machine.fire("no_more_bets")
 
     def no_more_bets(self, t: int, cause: str = "ball_speed") -> None:
-        """Close betting, because the ball is about to drop (R-SPIN-3) or a person must rule first."""
+        """Close betting, because the ball is about to drop (R-SPIN-3) or the spin needs a person's ruling."""
         if self._bets_open:
             self._close_bets(t, cause)
 
     def on_ball_drop(self, t: int) -> None:
-        """Handle the ball's drop. If betting is still open, it closes late."""
+        """Handle the ball's drop. If betting is still open, close it with a notice of the late close."""
         if self._bets_open:
             self._close_bets(t, "ball_drop", (late_close_notice(),))
         self._dropped_us = t

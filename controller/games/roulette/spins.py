@@ -207,7 +207,7 @@ class Spins(WheelSpins):
     def begin_pending(self, t: int) -> None:
         """If pulses are pending at `t`, begin their spin, because a person's input refers to it."""
         if self._launches.pending_at(t) and not self.attempts.open:
-            watch = self._launches.launched_by_person()
+            watch = self._launches.take_pending()
             assert watch is not None
             self._begin(watch, watch.readings[-1])
 

@@ -121,7 +121,7 @@ _CARD_STAYS = Refusal(
     "H-DEAL-1", "a card that was bought lies face up and stays in play until the game is decided"
 )
 _UNKNOWN = Refusal(
-    BOOK_ID, "no card with this id is in the game; name one that was bought and is still undecided"
+    BOOK_ID, "no card with this id is in the game; a card that was bought can't be changed or taken back"
 )
 _DUPLICATE_ID = Refusal(BOOK_ID, "a card with this id has already been bought; give each card its own id")
 _RUNNING = Refusal("H-CLOSE-1", "a game is in progress; finish or void it before you close for the day")

@@ -140,7 +140,7 @@ def wins_roll_off(rolls: Sequence[int]) -> tuple[Fraction, ...]:
 
 
 def _wins_with(best: int, rolls: Sequence[int], player: int) -> Fraction:
-    """Return the chance that the player's best roll is `best` and wins, outright or after a tie."""
+    """Return the chance that the player's best roll is `best` and wins the game, outright or after a tie."""
     tied_with = [_best_is(best, rolls[player])]
     for other, count in enumerate(rolls):
         if other == player:
@@ -161,9 +161,10 @@ def _best_is(total: int, rolls: int) -> Fraction:
 
 
 def report(table: HighRollerPayTable) -> Report:
-    """Return the edge of the house and the charity, the chances of the throws, and the findings.
+    """Return the edge, the chances of the throws, and the findings.
 
-    The edge excludes the Bonus Pot, which is paid to players.
+    The edge is the rake, which the house and the charity share. It excludes the Bonus Pot, which is paid to
+    players.
     """
     rake = Fraction(table.settings.rake_percent.value, 100)
     return Report(
@@ -179,14 +180,13 @@ def _chances(table: HighRollerPayTable) -> Iterator[Chance]:
     decks = table.settings.decks.value
     for cards in (2, 10, 30):
         chance = no_match_chance(cards, decks)
-        event = f"nobody matches, {cards} cards from {decks} decks"
+        event = f"nobody matches with {cards} cards from {decks} decks"
         yield Chance(event=event, chance=chance, in_per_cent=True)
     for rank in (_LOWEST, _SEVEN):
         yield Chance(event=f"a card of rank {rank} stays in", chance=stays_in(rank), in_per_cent=True)
     for rolls in (1, 2, 3):
-        yield Chance(
-            event=f"{rolls} matching cards beat 1", chance=wins_roll_off((rolls, 1))[0], in_per_cent=True
-        )
+        event = "1 matching card beats 1" if rolls == 1 else f"{rolls} matching cards beat 1"
+        yield Chance(event=event, chance=wins_roll_off((rolls, 1))[0], in_per_cent=True)
 
 
 def _small_games(table: HighRollerPayTable) -> Iterator[Finding]:

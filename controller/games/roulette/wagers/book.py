@@ -254,7 +254,8 @@ def requests_of(outcome: Outcome) -> list[RawRequest]:
         case _ if outcome.type == "bets.closed":
             return [{"do": "close"}]
         case _ if outcome.type == "bets.opened":
-            # After a spin, the book has already opened betting. This is for a dealer who reopens it by hand.
+            # After a spin, betting is already open in the book. The request is needed when bets open without
+            # a spin, for example when the dealer reopens them.
             return [{"do": "no_spin", "reason": "bets opened"}]
         case _:
             return []

@@ -50,7 +50,7 @@ class Spot:
 
 
 class NoSuchSpot(Exception):
-    """The layout has no such spot. `rule` is the rule that forbids it; `reason` says what is accepted."""
+    """The layout has no such spot. `rule` is the rule to cite; `reason` says what is accepted."""
 
     def __init__(self, rule: str, reason: str) -> None:
         super().__init__(reason)
@@ -103,7 +103,7 @@ class Layout:
             raise NoSuchSpot(rule, f"{wager} takes no numbers; found {_listing(numbers)}")
         if wager in self._parts:
             if which not in (1, 2, 3):
-                raise NoSuchSpot(rule, f"{wager} takes `which` 1, 2 or 3; found {which}")
+                raise NoSuchSpot(rule, f"{wager} takes `which` 1, 2 or 3; found {_shown(which)}")
             return self._parts[wager][which - 1]
         if which is not None:
             raise NoSuchSpot(rule, f"{wager} takes no `which`; found {which}")
@@ -133,7 +133,8 @@ class Layout:
         places = self._inside[wager]
         best_count = max(len(covers.intersection(numbers)) for covers in places)
         nearest = [covers for covers in places if len(covers.intersection(numbers)) == best_count]
-        return "the nearest are " + ", ".join("-".join(in_order(covers)) for covers in nearest[:4])
+        verb = "is" if len(nearest) == 1 else "are"
+        return f"the nearest {verb} " + ", ".join("-".join(in_order(covers)) for covers in nearest[:4])
 
     def _range(self) -> str:
         return "0, 00 and 1 to 36" if self.wheel == "double_zero" else "0 and 1 to 36"
@@ -142,6 +143,10 @@ class Layout:
 def in_order(numbers: Numbers | tuple[str, ...]) -> list[str]:
     """Return numbers in the order of the layout: 0, 00, 1 to 36."""
     return sorted(numbers, key=lambda number: (int(number), len(number)))
+
+
+def _shown(which: int | None) -> str:
+    return "none" if which is None else str(which)
 
 
 def _listing(numbers: tuple[str, ...] | list[str]) -> str:

@@ -52,7 +52,7 @@ class RouletteSettings:
 
     wheel: WheelKind
     zero_splits: Switch
-    """Whether 0-1, 0-2, 00-2 and 00-3 are offered."""
+    """Whether the splits 0-1, 0-2, 00-2 and 00-3 are offered."""
     limits_cents: Limits
     """The limits on a player's stake on one spot."""
     pay_unit_cents: Figure
@@ -69,7 +69,7 @@ class RoulettePayTable:
     settings: RouletteSettings
 
     def __post_init__(self) -> None:
-        """Raise ValueError if bets can't be settled with this table."""
+        """Raise ValueError if a wager has no odds."""
         missing = [wager for wager in RULES if wager not in self.pays]
         if missing:
             raise ValueError(f"odds for every wager under `pays`; add {', '.join(missing)}")
@@ -104,7 +104,7 @@ def standard_payout(covers: int) -> Fraction:
 
 
 def spot_edge(spot: Spot, pays: Fraction, pockets: tuple[str, ...]) -> Fraction:
-    """Return the edge of one spot over all pockets."""
+    """Return the house edge of one spot over all pockets."""
     net = sum((pays if pocket in spot.covers else Fraction(-1) for pocket in pockets), Fraction(0))
     return -net / len(pockets)
 
