@@ -227,6 +227,23 @@ def test_a_fault_that_a_person_clears_has_its_key_for_the_roles_that_the_control
     assert "data-say" not in PAGES.panels(ScreenState(floor=floor), session("boxperson"))["trouble"]
 
 
+def test_a_controller_that_responds_without_a_journal_is_not_reported_as_silent() -> None:
+    floor = Floor(
+        table="t", ruleset="r", title="t", game="craps", headline="journal_missing (none): restore it"
+    )
+    panels = PAGES.panels(ScreenState(floor=floor), session("boxperson"))
+    assert "does not respond" not in panels["state"]
+    assert "journal_missing (none): restore it" in panels["state"]
+    assert "No answer" not in panels["head"]
+
+
+def test_the_staffs_page_states_why_the_tables_state_is_unknown() -> None:
+    why = "the controller and the console are from different releases; restart the console"
+    state = PAGES.panels(ScreenState(why=why), session("boxperson"))["state"]
+    assert why in state
+    assert "does not respond" not in state
+
+
 def test_a_game_that_the_console_does_not_know_has_the_keys_of_its_attempts() -> None:
     floor = Floor(
         table="t", ruleset="r", title="t", game="over_under", up=True, attempt=Attempt(number=7),

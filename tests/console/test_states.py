@@ -288,7 +288,7 @@ STATES: Mapping[str, Floor] = {
             attempt="roll", number=7, state="proposed", proposes="6-3", may=("accept", *NO_ROLL, "set_dice")
         ),
     ),
-    "the controller is down": table("craps", up=False, headline="The controller has stopped."),
+    "the controller is down": table("craps", up=False, headline="The controller has stopped"),
 }
 
 
@@ -315,7 +315,7 @@ def test_each_state_is_readable_and_nothing_is_cut_off_at_the_sides(browser: Bro
 
 def test_the_first_second_without_a_controller_is_readable(browser: Browser) -> None:
     page = drawn(browser, None)
-    expect(page.locator("#state")).to_contain_text("The controller does not respond")
+    expect(page.locator("#state")).to_contain_text("The table's state is unknown")
     assert_accessible(page)
     page.close()
 
