@@ -301,7 +301,7 @@ def _forms(floor: Floor, may: frozenset[str]) -> Iterator[Form]:
     if "new_shooter" in may:
         yield Form("new_shooter", "New shooter", ("seat",), "", seats=_numbers(game))
     if "chips" in may:
-        yield Form("chips", "Colour chips", ("seat", "chips"), "Give {}", seats=_numbers(game))
+        yield Form("chips", "Colour chips", ("seat", "chips"), "Enter {}", seats=_numbers(game))
 
 
 def _acts(floor: Floor, may: frozenset[str], number: str) -> Iterator[Form]:
@@ -319,7 +319,7 @@ def _high_roller(floor: Floor, may: frozenset[str]) -> Iterator[Form]:
             suited=False,
         )  # fmt: skip
     if "buy" in may:
-        yield Form("buy", "Buy cards", ("seat", "count"), "Sell {}", seats=_numbers("high_roller"))
+        yield Form("buy", "Buy cards", ("seat", "count"), "Enter {}", seats=_numbers("high_roller"))
     if not seated:
         return
     if "set_card" in may:

@@ -622,8 +622,31 @@ def test_a_choice_is_kept_when_the_page_is_fed_meanwhile(browser: Browser) -> No
     for stream in streams:
         feed(stream)
     expect(page.locator("body")).to_have_attribute("data-fed", "1")
-    expect(form.locator(".submit")).to_have_text("Sell seat 3, 2")
+    expect(form.locator(".submit")).to_have_text("Enter seat 3, 2 cards")
     expect(form.locator(".submit")).to_be_enabled()
+    page.close()
+
+
+@pytest.mark.parametrize(("count", "shown"), [("0", "pass"), ("1", "1 card")])
+def test_the_key_that_enters_a_purchase_states_the_number_of_cards(
+    browser: Browser, count: str, shown: str
+) -> None:
+    page = drawn(browser, STATES["cards are sold, all have bought"])
+    form = page.locator("form[data-word=buy]")
+    form.locator('input[name="seat"][value="3"]').tap()
+    form.locator(f'input[name="count"][value="{count}"]').tap()
+    expect(form.locator(".submit")).to_have_text(f"Enter seat 3, {shown}")
+    page.close()
+
+
+@pytest.mark.parametrize(("value", "shown"), [("blue", "blue"), ("", "returned")])
+def test_the_key_for_colour_chips_states_what_is_entered(browser: Browser, value: str, shown: str) -> None:
+    page = drawn(browser, table("roulette", "chips", pockets=POCKETS))
+    page.locator("summary", has_text="Colour chips").tap()
+    form = page.locator("form[data-word=chips]")
+    form.locator('input[name="seat"][value="3"]').tap()
+    form.locator(f'input[name="chips"][value="{value}"]').tap()
+    expect(form.locator(".submit")).to_have_text(f"Enter seat 3, {shown}")
     page.close()
 
 

@@ -27,14 +27,14 @@ class TechniciansTable(FakeTable):
     def __init__(self) -> None:
         super().__init__()
         self.tokens: list[object] = []
+        self.device: dict[str, object] = {"up": True, "reads": ["die_at"], "figures": {}}
 
     async def ask(self, **request: object) -> Json:
         if "token" in request:
             self.tokens.append(request["token"])
         match request["do"]:
             case "status":
-                device = {"up": True, "reads": ["die_at"], "figures": {}}
-                return {"ok": True, "status": {"table": "craps", "devices": {"cam": device}}}
+                return {"ok": True, "status": {"table": "craps", "devices": {"cam": self.device}}}
             case "recordings":
                 return {"ok": True, "recordings": [{"name": "craps-1-1"}]}
             case "log":
@@ -136,6 +136,19 @@ def test_a_technicians_page_is_escaped_and_loads_nothing_from_elsewhere(shop: Sh
     assert answer.status_code == 200
     for never in ("http://", "https://", "<script>", "style=", "<b></time>"):
         assert never not in answer.text
+
+
+def test_the_facts_about_a_device_are_separated(shop: Shop) -> None:
+    shop.table.device = {"says": "device_down: no data", "figures": {"clock_error_us": 12}}
+    assert '"facts-line">clock within 12 µs; no data</p>' in shop.client.get("/technician").text
+    shop.table.device |= {
+        "up": True,
+        "readings_per_s": 90.0,
+        "figures": {"clock_error_us": 12, "troubles": ["x"]},
+    }
+    assert (
+        '"facts-line">90.0 readings/s, clock within 12 µs; no data</p>' in shop.client.get("/technician").text
+    )
 
 
 @pytest.mark.parametrize("path", [*PAGES, *STREAMS, "/recordings/craps-1-1"])

@@ -117,7 +117,8 @@
       } else word[first.name] = value;
       if (first.name === "wrong") shown.push(fields.querySelector(":checked").ariaLabel);
       else if (first.name === "seat") shown.push(/^\d+$/.test(value) ? `seat ${value}` : value);
-      else if (first.name === "count") shown.push(value === "0" ? "pass" : value);
+      else if (first.name === "count") shown.push(value === "0" ? "pass" : `${value} card${value === "1" ? "" : "s"}`);
+      else if (first.name === "chips") shown.push(value || "returned");
       else if (first.name !== "suit") shown.push(chosen.join(", "));
     }
     if (word.name === "set_card" && form.querySelector('[name="suit"]')) {
