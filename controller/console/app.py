@@ -41,12 +41,13 @@ if TYPE_CHECKING:
 
 MAX_STAFF_STREAMS = 32
 MAX_DISPLAY_STREAMS = 24
-"""Maximum numbers of staff pages and displays with a live stream. A further stream replaces an existing one,
-or is refused (see `Streams`)."""
+"""Maximum numbers of streams to signed-in people, clips included, and to displays. A further stream replaces
+an existing one, or is refused (see `Streams`)."""
 TRY_AGAIN = b"retry: 5000\n\n"
 """Tells a browser whose stream got no slot to try again after 5 s."""
 HEARTBEAT_INTERVAL_S = 10.0
-"""Interval between heartbeats on a stream without changes. Missing heartbeats reveal a lost connection."""
+"""Interval between heartbeats on an unchanged stream to a staff page or a display. Sending one reveals a lost
+connection."""
 DECISION_TIMEOUT_S = 5.0
 """Maximum time to wait for the table's decision before answering an input."""
 MUST_NAME_ATTEMPT = frozenset({"accept", "void", "no_roll", "set_dice", "set_number", "misdeal"})
@@ -74,7 +75,7 @@ class ChangeRole(Body, frozen=True, kw_only=True):
 
 
 class Approve(Body, frozen=True, kw_only=True):
-    """Approval of a changed identity, a device or the clock."""
+    """Approval of a changed identity, a repaired device or the clock."""
 
     approve: Literal["identity", "device", "clock"]
 
@@ -104,8 +105,8 @@ _approve_of = msgspec.json.Decoder(Approve).decode
 _enter_input_of = msgspec.json.Decoder(EnterInput).decode
 
 
-def _end_of(request: Request) -> Callable[[], None]:
-    """Return a function that closes a request's connection; in tests, the function does nothing."""
+def _closer_of(request: Request) -> Callable[[], None]:
+    """Return a function that closes a request's connection; without a server, it does nothing."""
     connection: LimitedConnection | None = request.scope.get("state", {}).get("connection")
     return _do_nothing if connection is None else connection.abort
 
@@ -130,9 +131,11 @@ class Console:
     ) -> None:
         """Use the controller at `table` and the sign-in process at `sign_in`.
 
+        `name` is this console's name in the journal.
+
         Set `secure` if the pages are served over TLS; browsers then send the cookies only over TLS.
         `scrapers` are the addresses that may read the metrics, and `evidence` is the folder with the camera's
-        pictures. Without `bench`, technicians can't test or calibrate.
+        pictures. Without `bench`, technicians can't test, calibrate or check the machine.
         """
         self._scrapers = frozenset(scrapers)
         self._filmed = ReviewPictures(evidence)
@@ -147,7 +150,7 @@ class Console:
         self._ending = False
 
     def app(self, hosts: tuple[str, ...]) -> Guard:
-        """Return the guarded application. It answers only requests for these host names."""
+        """Return the guarded application. It accepts only requests for these host names."""
         routes = [
             Route("/", self._home),
             Route("/events", self._events),
@@ -168,7 +171,7 @@ class Console:
             Mount("/static", StaticFiles(directory=_STATIC)),
         ]
         app = Starlette(routes=routes, lifespan=self._lifespan)
-        app.router.redirect_slashes = False  # A redirect would decode an unauthenticated client's query.
+        app.router.redirect_slashes = False  # A redirect fails if the query is not UTF-8.
         return Guard(app, hosts)
 
     async def end_streams(self) -> None:
@@ -225,7 +228,7 @@ class Console:
         return Response(jpeg, media_type="image/jpeg")
 
     async def _clip(self, request: Request) -> Response:
-        """Send a clip as a series of JPEGs, each replacing the last. A browser shows it without a script."""
+        """Send a clip as JPEGs that replace each other, which a browser shows without a script."""
         try:
             frames = await self._filmed.clip(self._file(request))
         except (Refusal, MissingError) as error:
@@ -235,7 +238,7 @@ class Console:
             return PlainTextResponse("sign in first", 401)
 
         async def played() -> AsyncIterator[bytes]:
-            with suppress(NoRoomError), self._staff.hold(session.person, _end_of(request)) as stream:
+            with suppress(NoRoomError), self._staff.hold(session.person, _closer_of(request)) as stream:
                 for stay_s, jpeg in (*frames,) * CLIP_REPEATS:
                     if self._ending or not stream.is_open:
                         return
@@ -288,7 +291,7 @@ class Console:
         async def panels() -> dict[str, str]:
             return self.pages.panels(self.feed.now, session)
 
-        return self._stream(panels, still_valid, self._staff.hold(session.person, _end_of(request)))
+        return self._stream(panels, still_valid, self._staff.hold(session.person, _closer_of(request)))
 
     async def _display_events(self, request: Request) -> Response:
         async def still_valid() -> bool:
@@ -298,7 +301,7 @@ class Console:
             return {"board": self.pages.board(self.feed.now)}
 
         address = "" if request.client is None else request.client.host
-        return self._stream(panels, still_valid, self._displays.hold(address, _end_of(request)))
+        return self._stream(panels, still_valid, self._displays.hold(address, _closer_of(request)))
 
     def _stream(
         self, panels: Panels, still_valid: Callable[[], Awaitable[bool]], slot: StreamSlot
@@ -322,7 +325,7 @@ class Console:
         wait: Callable[[], Awaitable[None]],
         still_valid: Callable[[], Awaitable[bool]],
     ) -> AsyncIterator[bytes]:
-        return self._changes(panels, wait, still_valid, self._staff.hold(session.person, _end_of(request)))
+        return self._changes(panels, wait, still_valid, self._staff.hold(session.person, _closer_of(request)))
 
     async def _changes(
         self,
@@ -331,9 +334,10 @@ class Console:
         still_valid: Callable[[], Awaitable[bool]],
         slot: StreamSlot,
     ) -> AsyncIterator[bytes]:
-        """Yield the changed panels or a heartbeat, at once and each time `wait` returns.
+        """Yield the changed panels or, without changes, a heartbeat, at once and each time `wait` returns.
 
-        The stream ends when `still_valid` returns False, and at once if there is no slot for it.
+        The stream ends when `still_valid` returns False, when another stream takes its slot, or when the
+        console stops. If there is no slot for it, it only tells the browser to try again.
         """
         with ExitStack() as held:
             try:
@@ -357,7 +361,7 @@ class Console:
     # --- people's inputs ---
 
     def _with_refusals(self, do: Handler) -> Handler:
-        """Wrap a handler, so that any refusal it raises is sent as JSON."""
+        """Wrap a handler, so that a refusal, a sign-out or a broken connection is answered in JSON."""
 
         async def answered(request: Request) -> Response:
             try:

@@ -127,7 +127,7 @@ class Equipment(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Recording(msgspec.Struct, frozen=True, kw_only=True):
-    """A recording of raw readings. `bytes` and `ended` are None for recordings of this session."""
+    """A recording of raw readings. `bytes` and `ended` are None for a recording of the current session."""
 
     name: str
     bytes: int | None = None
@@ -159,11 +159,11 @@ def duration_text(seconds: float) -> str:
 
 
 MAX_POINTS = 400
-"""Maximum number of points in a track: two seconds at 200 frames/s."""
+"""Maximum number of points in a die's track: two seconds at 200 frames/s."""
 MAX_IMPACTS = 24
 """Maximum number of impacts in the chart, for all walls together."""
-MAX_LAPS = 120
-"""Maximum number of revolutions in a chart."""
+MAX_SPEEDS = 120
+"""Maximum number of speeds in a chart."""
 MAX_LAP_S, MIN_LAP_S = 8.0, 0.15
 """Longest and shortest revolution of a ball or a rotor that a chart shows."""
 WIDTH, HEIGHT = 600, 150
@@ -192,16 +192,17 @@ class LastReading(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(slots=True)
 class Speeds:
-    """The speed of a ball or a rotor in revolutions per second, with one value for each full revolution."""
+    """The speeds of a ball or a rotor, in revolutions per second, each averaged over one revolution."""
 
-    points: deque[Spot] = field(default_factory=lambda: deque(maxlen=MAX_LAPS))
-    """The time in seconds and the speed of each revolution."""
+    points: deque[Spot] = field(default_factory=lambda: deque(maxlen=MAX_SPEEDS))
+    """The end of each measured revolution, in seconds, and its speed."""
     _last_us: dict[object, int] = field(default_factory=dict)
 
     def add_pass(self, mark: object, t_us: int) -> None:
         """Add a pass of a mark: a beam that the ball passed, or the rotor's mark.
 
-        Two consecutive passes of the same mark are one revolution apart.
+        Two consecutive passes of the same mark are one revolution apart. If more than MAX_LAP_S lies
+        between them, the chart is cleared.
         """
         before_us = self._last_us.get(mark)
         self._last_us[mark] = t_us
@@ -213,12 +214,12 @@ class Speeds:
 
     @property
     def newest(self) -> float | None:
-        """The newest speed in revolutions per second."""
+        """The newest speed in revolutions per second; None if there is none."""
         return self.points[-1][1] if self.points else None
 
     @property
     def max_speed(self) -> float:
-        """The highest speed in revolutions per second."""
+        """The highest speed in revolutions per second; 1 if there is none."""
         return max((speed for _, speed in self.points), default=1.0)
 
     def line(self) -> str:
@@ -286,7 +287,7 @@ class Charts:
 
     @property
     def loudest(self) -> float:
-        """The largest peak in the chart, in ADC counts."""
+        """The largest peak in the chart, in ADC counts; 1 if the chart is empty."""
         return max((impact.peak for impact in self.impacts), default=1.0)
 
 

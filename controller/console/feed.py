@@ -1,8 +1,8 @@
 """The state shared by all screens, and the streams that send it to the screens.
 
-The console fetches the state every few seconds and when the controller reports a change. The state includes a
-camera's pictures of the throw under review. The controller names the picture files only for an attempt that
-awaits a ruling, and the console verifies each file.
+The console fetches the state every few seconds and when the controller reports a change. The state includes
+the camera's pictures of the throw under review. The controller names the picture files only for an attempt
+that awaits a ruling, and the console verifies each file.
 """
 
 import asyncio
@@ -23,14 +23,17 @@ from controller.evidence.pictures import Folder, MissingError, Pictures, taken_u
 from controller.model.conversion import converter_of
 
 RETRIES, RETRY_S = 8, 0.5
-"""Number of attempts to load a missing file, and the interval between them. The camera names a file before
-writing it."""
+"""Number of tries to load a missing file, and the interval between them. The camera's reading can name the
+file before the file is written."""
 MAX_FILES_IN_MEMORY = 2
-"""Number of verified files kept in memory, one for each die of a throw. A file's size is at most 12 MB."""
+"""Maximum number of verified files in memory, one for each die of a throw. Cameras write files of at most
+12 MB."""
 SLOWDOWN = 4
-"""The factor by which a clip is slowed down. A contact lasts only three frames."""
+"""The factor by which a clip is slowed down."""
 MAX_FRAME_S = 0.5
+"""Maximum time for which a frame of a clip is shown; the last frame is shown for this time."""
 CLIP_REPEATS = 2
+"""The number of times that a clip is played."""
 
 
 class PictureFile(msgspec.Struct, frozen=True, kw_only=True):
@@ -40,21 +43,24 @@ class PictureFile(msgspec.Struct, frozen=True, kw_only=True):
     sha256: str
 
 
-class DiePicture(NamedTuple):
-    """The pictures of one die. `why` is the reason if there are none."""
+class DiePictures(NamedTuple):
+    """The file of one die's pictures, and their names. `why` is the reason if there are none."""
 
     die: int
     sha256: str
     stills: tuple[str, ...] = ()
     frames: tuple[str, ...] = ()
+    """Pictures of the whole view."""
     clip: int = 0
+    """The number of frames in the clip."""
     up: int | None = None
+    """The face that the camera read; None if it read none."""
     confidence: float | None = None
     why: str = ""
 
 
 ReviewId = tuple[int, int]
-"""A review's identity: the attempt's number, and the sequence number of its last outcome."""
+"""Identifies a review by the attempt's number and the sequence number of the attempt's last outcome."""
 _named_of = converter_of(tuple[PictureFile, ...])
 
 
@@ -64,15 +70,15 @@ class ReviewPictures:
     def __init__(self, folder: Path) -> None:
         """Read files from this folder."""
         self._folder = Folder(folder)
-        self._shown: dict[ReviewId, tuple[DiePicture, ...]] = {}
+        self._shown: dict[ReviewId, tuple[DiePictures, ...]] = {}
         self._held: dict[tuple[str, tuple[int, int, int]], Pictures] = {}
 
-    def of(self, review: ReviewId | None) -> tuple[DiePicture, ...] | None:
-        """Return a review's pictures; None if they have not been loaded yet."""
+    def of(self, review: ReviewId | None) -> tuple[DiePictures, ...] | None:
+        """Return a review's pictures: empty without a review, None if they have not been loaded yet."""
         return () if review is None else self._shown.get(review)
 
     async def load(self, table: Link, review: ReviewId) -> None:
-        """Load a review's pictures, and drop those of the previous review."""
+        """Load a review's pictures, and discard those of the previous review."""
         try:
             answer: Json = await table.once(do="picture", number=review[0])
             named = _named_of(answer.get("pictures", ()))
@@ -82,7 +88,7 @@ class ReviewPictures:
         self._shown = {review: tuple(shown)}
 
     async def picture(self, sha256: str, name: str) -> bytes:
-        """Return the JPEG with this name in a file. Raises MissingError."""
+        """Return the JPEG with this name from a file. Raises MissingError."""
         pictures = await self._pictures(sha256)
         if name not in pictures.entries:
             raise MissingError(f"no picture {name[:40]!r} in this file")
@@ -99,7 +105,7 @@ class ReviewPictures:
             for name, frame_s in zip(names, [*shown_s, MAX_FRAME_S], strict=True)
         )
 
-    async def _load(self, named: PictureFile) -> DiePicture:
+    async def _load(self, named: PictureFile) -> DiePictures:
         why = ""
         for _ in range(RETRIES):
             try:
@@ -111,7 +117,7 @@ class ReviewPictures:
                 await asyncio.sleep(RETRY_S)
                 continue
             about = pictures.about
-            return DiePicture(
+            return DiePictures(
                 named.die,
                 named.sha256,
                 pictures.of("die"),
@@ -120,10 +126,10 @@ class ReviewPictures:
                 about.up,
                 about.confidence,
             )
-        return DiePicture(named.die, named.sha256, why=why)
+        return DiePictures(named.die, named.sha256, why=why)
 
     async def _pictures(self, sha256: str) -> Pictures:
-        """Return a file's pictures; verify them again if the file has changed. Raises MissingError."""
+        """Return a file's pictures, from memory unless the file has changed. Raises MissingError."""
         stamp = self._folder.stamp(sha256)
         if stamp is not None and (sha256, stamp) in self._held:
             return self._held[sha256, stamp]
@@ -138,9 +144,10 @@ class ReviewPictures:
 RECONNECT_S = 0.3
 """Delay before the console reconnects to the controller after losing the connection."""
 MIN_POLL_S = 0.04
-"""Minimum interval between two requests. The delay is too short for a person to notice."""
+"""Minimum interval between two requests, too short for a person to notice."""
 REFRESH_S = 5.0
-"""Interval between requests when no change is reported, for values such as a fault's age."""
+"""Interval between requests when no change is reported. Changes in an active fault's text, for example, are
+not reported."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,12 +158,12 @@ class ScreenState:
     board: Board | None = None
     counts: dict[str, int] | None = None
     why: str = "the console has not yet received the table's state"
-    filmed: tuple[DiePicture, ...] = ()
-    """A camera's pictures of the throw under review."""
+    filmed: tuple[DiePictures, ...] = ()
+    """The camera's pictures of the throw under review."""
 
 
 def review_of(floor: Floor) -> ReviewId | None:
-    """Return the identity of the throw under review; None if there is none."""
+    """Return the id of the current review of a throw; None if no throw is under review."""
     awaited = floor.awaited
     if awaited is None or awaited.attempt != "roll" or awaited.state != "review":
         return None
@@ -238,7 +245,7 @@ class Feed:
             await self._filmed.load(self._link, review)
             self._dirty.set()
 
-    def _pictures(self, floor: Floor) -> tuple[DiePicture, ...]:
+    def _pictures(self, floor: Floor) -> tuple[DiePictures, ...]:
         review = review_of(floor)
         shown = self._filmed.of(review)
         if shown is None and review is not None and review != self._sought:
@@ -293,8 +300,8 @@ class Streams:
 
     When all slots are taken, a new stream replaces the oldest stream of the owner with the most streams, if
     that owner has at least two more than the new stream's owner. Otherwise it replaces its owner's oldest
-    stream, or is refused if its owner has none. A client that opens many streams therefore closes only its
-    own, and no owner loses its only stream to another.
+    stream, or is refused if its owner has none. Owners who compete for slots therefore share them
+    evenly, and no owner loses its only stream to another.
     """
 
     def __init__(self, max_open: int) -> None:
@@ -304,7 +311,7 @@ class Streams:
 
     @contextmanager
     def hold(self, owner: str, end: Callable[[], None] = lambda: None) -> Iterator[Stream]:
-        """Hold a slot for a stream of this owner; `end` closes its connection. Raises NoRoomError."""
+        """Hold a slot for an owner's stream; `end` closes the stream's connection. Raises NoRoomError."""
         if len(self._open) >= self._max_open:
             oldest = self._replaceable_by(owner)
             self._open.remove(oldest)

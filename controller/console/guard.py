@@ -90,7 +90,11 @@ class Guard:
         headers = {name: value.decode("latin-1") for name, value in scope["headers"]}
         host = headers.get(b"host", "")
         if _host_name(f"//{host}") not in self._hosts:
-            return 421, f"found host {host[:80]!r}, expected one of {', '.join(sorted(self._hosts))}"
+            known = ", ".join(sorted(self._hosts))
+            return 421, (
+                f"found host {host[:80]!r}, expected one of {known}; to add a name, start the console with"
+                " --known-as NAME"
+            )
         if scope["method"] not in ("GET", "HEAD", "POST"):
             return 405, f"found the method {scope['method'][:20]}, expected GET, HEAD or POST"
         if scope["method"] != "POST":
@@ -206,7 +210,7 @@ MAX_SESSIONS = 64
 
 
 class SignedOutError(Exception):
-    """A person can't sign in or is no longer signed in. The message is the reason."""
+    """A person can't sign in or is no longer signed in. The message states the reason."""
 
 
 @dataclass(slots=True, eq=False)
@@ -219,6 +223,7 @@ class Session:
     roles: tuple[str, ...]
     role: str
     csrf: str = field(default_factory=lambda: secrets.token_urlsafe(24))
+    """The token in the session's pages, which proves that a request came from one of them."""
 
 
 class Sessions:
@@ -244,7 +249,8 @@ class Sessions:
     async def sign_in(self, person: str | None, typed: str, screen: str | None) -> tuple[str, str]:
         """Sign a person in; return the session's cookie and the screen's cookie.
 
-        `screen` is the screen's cookie from an earlier sign-in. Raises LinkError or SignedOutError.
+        `person` is None for a card. `screen` is the screen's cookie from an earlier sign-in. Raises LinkError
+        or SignedOutError.
         """
         known = screen if screen and len(screen) <= MAX_SCREEN_COOKIE_CHARS else None
         answer = await self._sign_in.ask(
@@ -272,7 +278,7 @@ class Sessions:
         return str(answer["token"])
 
     async def is_valid(self, session: Session) -> bool:
-        """Return whether the session is still signed in. Raises LinkError."""
+        """Return whether the session's person is still signed in. Raises LinkError."""
         answer = await self._sign_in.ask(do="session", session=session.secret)
         if not answer.get("ok"):
             self._forget(session)

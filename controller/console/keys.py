@@ -1,6 +1,6 @@
 """The keys on the staff's page, for the inputs that the controller currently accepts from a role.
 
-A key has a label, and enters one input, with its arguments, at the table.
+A key has a label, and enters one input with its arguments.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -13,7 +13,7 @@ Fields = Mapping[str, object]
 Look = Literal["plain", "stop", "go", "quiet"]
 
 SEATS: Mapping[str, int] = {"craps": 16, "roulette": 8, "high_roller": 12, "three_card": 7}
-"""The number of seats offered at a table of each game, which is the maximum for that game."""
+"""The number of seats offered at a table of each game."""
 DEFAULT_SEATS = max(SEATS.values())
 """The number of seats offered at tables of other games."""
 _RANKS = tuple("23456789TJQKA")
@@ -81,9 +81,11 @@ class Form:
     fields: tuple[str, ...]
     """The rows of choices: dice, number, seat, seats, card, to, wrong, count, chips or set."""
     submit: str
+    """The label of the key, with `{}` for the choices; empty if each seat is a key itself."""
     what: str = ""
-    """The number of the attempt that the input applies to."""
+    """The number of the attempt that the input applies to; empty if it applies to none."""
     confirm: str = ""
+    """The question asked after a seat is touched, shown after the seat's number; empty if none is asked."""
     seats: tuple[str, ...] = ()
     chosen: tuple[str, ...] = ()
     """The initial choices."""
@@ -186,10 +188,10 @@ def _ruling_keys(attempt: str, number: int, kind: str, may: frozenset[str], floo
             shown = label if code == "called" else f"{label}: {words}"
             yield Key(shown, say, "stop", f"{shown} for {named}?", shown)
     if kind == "correction" and "settled" in may and "paid" not in may:
-        label, done = "All paid", f"Has everything for {named} been paid?"
+        label, done = "All paid", f"Have all wagers on {named} been paid?"
         if _void(floor, number):
             label, done = (
-                ("Stakes returned", f"Have all stakes of {named} been returned?")
+                ("Stakes returned", f"Have all stakes on {named} been returned?")
                 if attempt == "deal"
                 else (f"{_VOID_LABELS[attempt]} stands", f"Does {named} remain void?")
             )
@@ -241,7 +243,7 @@ def _last_result(floor: Floor, number: int | None) -> Data | None:
 
 
 def _void(floor: Floor, number: int | None) -> bool:
-    """Return whether the attempt is void at present; a void attempt's wagers are returned (!T-14)."""
+    """Return whether the attempt is known to be void now. All wagers on a void deal are returned."""
     data = _last_result(floor, number)
     return data is not None and data.dice is None and data.number is None and data.hands is None
 
@@ -329,14 +331,14 @@ def _high_roller(floor: Floor, may: frozenset[str]) -> Iterator[Form]:
             chosen=owed[:1], suited=False,
         )  # fmt: skip
     if "decline" in may:
-        yield Form("decline", "Skips a roll", ("seat",), "", seats=seated)
+        yield Form("decline", "Player skips a roll", ("seat",), "", seats=seated)
     if "leave" in may:
         yield Form(
             "leave",
-            "Leaves the table",
+            "Player leaves the table",
             ("seat",),
             "",
-            confirm="Is this player leaving the table?",
+            confirm="is this player leaving the table?",
             seats=seated,
         )
 
@@ -349,7 +351,7 @@ def _table(floor: Floor, may: frozenset[str]) -> Iterator[Group]:
     play: list[Key] = []
     if "run_out" in may:
         on = not state.run_out
-        label = "Run-out: no point is set" if on else "Run-out is over"
+        label = "Begin a run-out" if on else "End the run-out"
         question = "Begin a run-out? Its rolls set no point." if on else "Is the run-out over?"
         play.append(Key(label, {"name": "run_out", "on": on}, confirm=question))
     if "closing" in may:

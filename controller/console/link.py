@@ -38,7 +38,8 @@ class Link:
             try:
                 return await self._exchange(line)
             except LinkError:
-                # The peer might have closed the connection in the meantime. Inputs must not be sent twice.
+                # The peer might have closed the idle connection, so a new one is tried. An input must not be
+                # sent twice.
                 if fresh or request.get("do") == "input":
                     raise
                 return await self._exchange(line)

@@ -100,7 +100,7 @@ def exposition(status: Status | None, outcome_counts: Counter[str], streams: int
     """Return all metrics as OpenMetrics text.
 
     `status` is None if the controller does not respond. `outcome_counts` is the number of outcomes of each
-    type since this console started, and `streams` the number of screens with an open stream.
+    type since this console started, and `streams` the number of open streams to screens.
     """
     registry = CollectorRegistry(auto_describe=False)
     registry.register(_Table(status, outcome_counts, streams))
@@ -119,7 +119,7 @@ class _Table(Collector):
     def collect(self) -> Iterator[Metric]:
         """Yield each family of metrics."""
         yield _gauge("table_up", "Whether the controller responds", {(): self._status is not None})
-        yield _gauge("console_streams", "Screens with an open stream", {(): self._streams})
+        yield _gauge("console_streams", "Open streams to screens", {(): self._streams})
         yield _counter(
             "table_outcomes_told",
             "Outcomes received since the console started",

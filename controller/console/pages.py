@@ -13,7 +13,7 @@ from controller.model.pockets import colour_of
 PANELS = ("head", "state", "ruling", "picture", "now", "results", "trouble", "table")
 """The names of the staff page's panels. Each is also the name of a template and of an element."""
 WAIT_SHOWN_MS = 1000
-"""The shortest hold that is shown. Nobody can act during a shorter one."""
+"""The shortest hold that is shown. A shorter one ends before anybody can act."""
 _TOTALS = tuple(map(str, range(2, 13)))
 
 
@@ -62,7 +62,7 @@ class Pages:
         return self._env.get_template("display.html").render(board=self.board(now))
 
     def board(self, now: ScreenState) -> str:
-        """Return the contents of the players' page: the board, the counts, and the game's name."""
+        """Return the contents of the players' page: the board and the counts, or a request to wait."""
         if now.board is None or now.floor is None:
             return self._env.get_template("no-board.html").render()
         counts = _in_order(now.floor.game, now.counts or {}, now.floor.pockets)
@@ -70,7 +70,6 @@ class Pages:
             board=now.board,
             game=now.floor.game,
             attempt=now.floor.attempt.word,
-            title=now.floor.title,
             counts=counts,
             most=max([*counts.values(), 1]),
             played=sum(counts.values()),

@@ -1,4 +1,4 @@
-"""The console's HTTP server, which limits each connection's duration and refuses plain HTTP on a TLS port."""
+"""The console's HTTP server, which limits its connections and refuses plain HTTP on a TLS port."""
 
 import socket
 import ssl
@@ -73,7 +73,8 @@ def _began_plain(connection: socket.socket) -> bool:
 def _answer(connection: socket.socket) -> None:
     with connection:
         try:
-            connection.recv(_DISCARDED_BYTES, _NO_WAIT)  # Unread data would reset the connection.
+            # Closing the connection with unread data would reset it, and the answer could be lost.
+            connection.recv(_DISCARDED_BYTES, _NO_WAIT)
             connection.send(HTTPS_ONLY, _NO_WAIT)
             connection.shutdown(socket.SHUT_WR)
         except OSError:
@@ -96,7 +97,7 @@ class Settings:
     host: str
     port: int
     hosts: tuple[str, ...] = ()
-    """Host names of this console, in addition to those of the loopback interface."""
+    """Host names of this console, in addition to `host` and the names of the loopback interface."""
     certificate: Path | None = None
     key: Path | None = None
     evidence: Path = Path(FOLDER)

@@ -30,7 +30,7 @@ from controller.console.link import Json, Link, LinkError
 from controller.console.pages import environment
 
 Does = Literal["test", "camera", "walls", "wheel"]
-"""A guided test, or the calibration of a camera, a wall sensor or a wheel."""
+"""A guided test, or the calibration of a camera, of the walls' sensors or of a wheel."""
 Answer = Literal["done", "skip", "yes", "no", "lamp"]
 """A technician's answer: a step is done or skipped, yes or no, or permission to light the lamps."""
 Look = Literal["plain", "ask", "pass", "fail", "skipped", "next"]
@@ -53,7 +53,7 @@ class CheckResult(NamedTuple):
 
 
 class GuidedWork(Protocol):
-    """A test or a calibration in progress, which runs in a separate thread."""
+    """A test or a calibration, which runs in a separate thread."""
 
     @property
     def title(self) -> str:
@@ -69,7 +69,7 @@ class GuidedWork(Protocol):
 
     @property
     def answers(self) -> Sequence[Answer]:
-        """The possible answers."""
+        """The possible answers; empty if there is no question."""
 
     @property
     def over(self) -> bool:
@@ -110,7 +110,7 @@ RequireSession = Callable[[Request], Session]
 class Begin(Body, frozen=True, kw_only=True):
     """The work to start, and the device."""
 
-    does: Literal["test", "camera", "walls", "wheel"]
+    does: Does
     device: str
 
 
@@ -131,7 +131,10 @@ class Technician:
     """The technician's part of a console's application."""
 
     def __init__(self, table: Link, sessions: Sessions, feed: Feed, bench: Bench | None) -> None:
-        """Show the table at this link. Without `bench`, tests, calibrations and checks are refused."""
+        """Show the table at this link.
+
+        Without `bench`, tests and calibrations are refused, and the machine is not checked.
+        """
         self._table = table
         self._sessions = sessions
         self._feed = feed
@@ -153,7 +156,12 @@ class Technician:
         ],
         stream: Stream,
     ) -> list[Route]:
-        """Return the routes. `require_session` returns the session whose page sent a request."""
+        """Return the routes.
+
+        `session_of` returns a request's session, if any. `require_session` returns the session whose page
+        sent a request, or raises Refusal. `with_refusals` wraps a handler, so that refusals are answered in
+        JSON. `stream` yields the changed panels.
+        """
         self._session_of = session_of
         self._require_session = require_session
         self._stream = stream
@@ -285,7 +293,7 @@ class Technician:
                 async for block in self._stream(request, session, panels, wait, still_valid):
                     yield block
             except LinkError:
-                return  # The browser reconnects and then receives the reason.
+                return  # The browser reconnects.
             finally:
                 self._sensing -= 1
                 listening.cancel()
@@ -332,7 +340,11 @@ class Technician:
         session = self._technician(request)
         begin = await body_of(request, _begin_of)
         if self._bench is None:
-            raise Refusal(400, "no_bench", "tests can't be run from this console; use `tablectl test`")
+            raise Refusal(
+                400,
+                "no_bench",
+                "this console can't test or calibrate; use `tablectl test` or `tablectl calibrate`",
+            )
         if _NAME.fullmatch(begin.device) is None:
             raise Refusal(400, "bad_request", f"found {begin.device[:64]!r}, expected the name of a device")
         async with self._beginning:

@@ -13,7 +13,7 @@ CAUSES: Mapping[str, str] = {
     "in_cup": "{die} is in the cup",
     "on_rail": "{die} is on the rail",
     "cocked": "{die} does not lie flat",
-    "foreign_contact": "{die} touched something",
+    "foreign_contact": "{die} touched a foreign object",
     "one_die_thrown": "only one die was thrown",
     "called": "called by the staff",
     "cheating": "called by the staff",
@@ -45,7 +45,7 @@ _OF_BOTH: Mapping[str, str] = {
     "in_cup": "Both dice are in the cup",
     "on_rail": "Both dice are on the rail",
     "cocked": "Neither die lies flat",
-    "foreign_contact": "Both dice touched something",
+    "foreign_contact": "Both dice touched a foreign object",
     "wall_unclear": "It is not clear whether the dice hit the wall",
 }
 _CALLS: Mapping[str, str] = {

@@ -165,7 +165,7 @@ def test_an_input_that_a_role_may_not_make_has_no_key(screens: Screens, sign_in:
     cleo.reads("is under review")
     roll = number(cleo)
     expect(cleo.page.locator("form[data-word=set_dice]")).to_have_count(0)
-    tom.reads("As technician, you can't rule on this")
+    tom.reads("As technician, you can't rule on this roll")
     tom.has_no_key("No Roll")
     cleo.touch("No Roll")
     cleo.page.locator("#yes").tap()

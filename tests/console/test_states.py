@@ -664,8 +664,8 @@ def test_a_bought_card_that_was_not_read_is_entered_with_three_touches(browser: 
 def test_the_key_that_sells_a_card_is_in_view_with_twelve_seats(browser: Browser) -> None:
     page = drawn(browser, STATES["cards are sold, all have bought"])
     expect(page.locator("form[data-word=buy] .submit")).to_be_in_viewport(ratio=1)
-    page.locator("summary", has_text="Leaves the table").tap()
-    expect(page.get_by_role("button", name="Leaves the table: seat 3")).to_be_in_viewport(ratio=1)
+    page.locator("summary", has_text="Player leaves the table").tap()
+    expect(page.get_by_role("button", name="Player leaves the table: seat 3")).to_be_in_viewport(ratio=1)
     page.close()
 
 

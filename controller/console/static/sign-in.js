@@ -14,7 +14,7 @@
       if (answer.ok) { location.replace("/"); return; }
       said.textContent = answer.says;
     } catch {
-      said.textContent = "The console did not respond.";
+      said.textContent = "The console did not respond. Try again.";
     }
     if (pin) { pin.value = ""; pin.focus(); }
   }

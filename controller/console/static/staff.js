@@ -41,7 +41,7 @@
     show("…", true);
     try {
       const answer = await post(word.approve ? "/approve" : "/say", word);
-      const allowed = answer.allowed ? ` Now: ${answer.allowed.join(", ").replaceAll("_", " ")}.` : "";
+      const allowed = answer.allowed ? ` Allowed now: ${answer.allowed.join(", ").replaceAll("_", " ")}.` : "";
       if (answer.ok) clear(form); // so that the same choices can't be sent twice
       if (answer.ok && once) document.querySelector(`[data-keep="${once}"]`)?.removeAttribute("open");
       show(answer.ok ? answerText(answer.says, touched) : `Refused: ${answer.says}${answer.code === "not_now" ? allowed : ""}`, answer.ok);
